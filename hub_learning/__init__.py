@@ -1,0 +1,1 @@
+"""The Django application: sign-in and access, webhooks, jobs, pages, commands."""

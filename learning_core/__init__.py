@@ -1,0 +1,1 @@
+"""The framework-free core: what the records are and which rules hold between them."""

@@ -1,0 +1,1 @@
+"""Consolidators: each turns labels into proposals; protocol in `learning_core.plugins`."""

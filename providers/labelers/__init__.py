@@ -1,0 +1,1 @@
+"""Labelers: each reads comments and names category, theme and observation; protocol in `learning_core.plugins`."""

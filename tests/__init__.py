@@ -1,0 +1,1 @@
+"""The test suite. One folder per layer; `acceptance` and `browser` see the whole."""

@@ -59,7 +59,7 @@ compile = $(LOCK_VENV)/bin/uv pip compile --quiet pyproject.toml --extra hub --g
 # $(call install,name): what the lock names, exactly, and then the project itself, which is built with what the lock brought.
 define install
 	@echo "Installing the $(1) packages into $(VENV) ..."
-	@$(PIP) install --no-deps --require-hashes --requirement requirements/$(1).lock
+	@$(PIP) install --no-compile --no-deps --require-hashes --requirement requirements/$(1).lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 endef
 

@@ -1,0 +1,148 @@
+"""Strict JSON in, RFC 8785 canonical bytes out, digests and derived IDs over them.
+
+What is digested is what is stored. `rfc8785` is the reference for canonical bytes. The hot path is orjson with sorted
+keys, which equals it under the conditions that `check_plain` proves: no floats, safe integers, valid Unicode, keys
+below U+D800. A key above that takes the reference's way.
+
+Source: RFC 8785; RFC 7493 (I-JSON); design.md, decision 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NoReturn
+
+import orjson
+import rfc8785
+
+from learning_core.errors import InvalidJson, NotPlainJson
+
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53 - 1
+MAX_BYTES = 1 << 30
+"""The largest JSON text that is read: 1 GiB."""
+
+
+def parse_json(raw: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Read one JSON text strictly. Raises `InvalidJson`.
+
+    Refused: malformed text, invalid UTF-8, a byte order mark, a member name that repeats (at every depth), NaN and
+    Infinity, floats, integers beyond ±(2^53-1), lone surrogates, nesting deeper than 64, more than `max_bytes`.
+    """
+    if len(raw) > max_bytes:
+        raise InvalidJson(f"The JSON text has {len(raw):,} bytes; at most {max_bytes:,} are read.")
+    try:
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"The JSON text is not valid UTF-8 (byte {error.start}).") from None
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise InvalidJson(f"The JSON text is nested deeper than {MAX_DEPTH} levels.") from None
+    except json.JSONDecodeError as error:
+        raise InvalidJson(f"The JSON text is malformed: {error.msg} (line {error.lineno}, column {error.colno}).") from None
+    try:
+        check_plain(value)
+    except NotPlainJson as error:
+        raise InvalidJson(error.message) from None
+    return value
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """The RFC 8785 form of a plain JSON value. Raises `NotPlainJson`."""
+    if check_plain(value):
+        return rfc8785.dumps(value)
+    # A copy: the buffer that orjson returns keeps far more memory than its length while it lives.
+    return bytes(memoryview(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)))
+
+
+def digest_bytes(canonical: bytes) -> str:
+    """`sha256:` and the SHA-256 of canonical bytes in lower-case hex."""
+    return "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+def digest(value: Any) -> str:
+    """The digest of a plain JSON value. Raises `NotPlainJson`."""
+    return digest_bytes(canonical_bytes(value))
+
+
+def derive_id(prefix: str, *parts: Any) -> str:
+    """`<prefix>_` and the SHA-256 of the RFC 8785 form of `[prefix, parts…]`."""
+    return f"{prefix}_{hashlib.sha256(canonical_bytes([prefix, *parts])).hexdigest()}"
+
+
+def check_plain(value: Any) -> bool:
+    """Prove that a value is plain JSON that may be digested; say whether a key needs the reference's sorting.
+
+    Accepted are exactly `dict` with `str` keys, `list`, `str`, `int`, `bool` and `None`, by identity of the type, so
+    that no method of a subclass or of a foreign object is ever called. Raises `NotPlainJson`.
+    """
+    astral = False
+    level = [value]
+    depth = 0
+    while level:
+        depth += 1
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is str:
+                if not item.isascii():
+                    _check_unicode(item)
+            elif kind is dict:
+                for key in item:
+                    if type(key) is not str:
+                        raise NotPlainJson("A member name is not a string.")
+                    if not key.isascii():
+                        _check_unicode(key)
+                        astral = astral or max(key) >= "\ud800"
+                below.extend(item.values())
+            elif kind is list:
+                below.extend(item)
+            elif kind is int:
+                if not -MAX_INTEGER <= item <= MAX_INTEGER:
+                    raise NotPlainJson("An integer lies beyond ±(2^53-1).")
+            elif kind is not bool and item is not None:
+                raise NotPlainJson("A number is not an integer." if kind is float else "A value is not plain JSON.")
+        if depth > MAX_DEPTH and below:
+            raise NotPlainJson(f"The value is nested deeper than {MAX_DEPTH} levels.")
+        level = below
+    return astral
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise NotPlainJson("A string holds a lone surrogate, which is not valid Unicode.") from None
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        name = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise InvalidJson(f"The member name {json.dumps(name[:80])} repeats in one object.")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InvalidJson(f"{name} is not JSON.")
+
+
+def _refuse_float(text: str) -> NoReturn:
+    raise InvalidJson(f"The number {text[:40]} is not an integer; records hold no floats.")
+
+
+def _read_integer(text: str) -> int:
+    if len(text) > 17:
+        raise InvalidJson("An integer lies beyond ±(2^53-1).")
+    return int(text)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique_members,
+    parse_constant=_refuse_constant,
+    parse_float=_refuse_float,
+    parse_int=_read_integer,
+)

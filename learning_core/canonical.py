@@ -84,12 +84,14 @@ def check_plain(value: Any) -> bool:
     while level:
         depth += 1
         below: list[Any] = []
+        containers = False
         for item in level:
             kind = type(item)
             if kind is str:
                 if not item.isascii():
                     _check_unicode(item)
             elif kind is dict:
+                containers = True
                 for key in item:
                     if type(key) is not str:
                         raise NotPlainJson("A member name is not a string.")
@@ -98,13 +100,14 @@ def check_plain(value: Any) -> bool:
                         astral = astral or max(key) >= "\ud800"
                 below.extend(item.values())
             elif kind is list:
+                containers = True
                 below.extend(item)
             elif kind is int:
                 if not -MAX_INTEGER <= item <= MAX_INTEGER:
                     raise NotPlainJson("An integer lies beyond ±(2^53-1).")
             elif kind is not bool and item is not None:
                 raise NotPlainJson("A number is not an integer." if kind is float else "A value is not plain JSON.")
-        if depth > MAX_DEPTH and below:
+        if depth > MAX_DEPTH and containers:
             raise NotPlainJson(f"The value is nested deeper than {MAX_DEPTH} levels.")
         level = below
     return astral

@@ -124,12 +124,12 @@ def record_digest(kind: str, data: Mapping[str, Any]) -> str:
 
 def content_digest(data: Mapping[str, Any]) -> str:
     """What identifies a learning itself (guide, Rules)."""
-    return digest({member: data[member] for member in CONTENT_MEMBERS})
+    return digest({member: data.get(member) for member in CONTENT_MEMBERS})
 
 
 def review_digest(data: Mapping[str, Any]) -> str:
     """What covers everything that a reviewer is shown (guide, Rules)."""
-    return digest({member: data[member] for member in REVIEW_MEMBERS})
+    return digest({member: data.get(member) for member in REVIEW_MEMBERS})
 
 
 def redacted_copy(event: CheckedRecord, note: Mapping[str, Any]) -> CheckedRecord:

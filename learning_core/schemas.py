@@ -77,7 +77,9 @@ def explain(kind: str, value: Any) -> tuple[str, str]:
     if error is None:
         return "", "it is refused"
     pointer = "".join(f"/{part}" for part in error.absolute_path)
-    keyword = str(error.validator)
+    keyword = str(error.validator or "")
+    if not keyword:
+        return pointer, "a member must not stand there"
     if keyword == "additionalProperties":
         unknown = sorted(set(error.instance) - set(error.schema.get("properties", {})))
         return pointer, f"unknown member {json.dumps(unknown[0][:60])}" if unknown else "an unknown member"

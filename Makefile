@@ -48,7 +48,7 @@ mutants: $(DEV) ## Break the rules of the core on purpose and see which breaks n
 
 lock: ## Choose newer versions of what we depend on: make lock UPGRADE=--upgrade
 	@$(PYTHON) -m venv $(LOCK_VENV)
-	@$(LOCK_VENV)/bin/python -m pip --quiet --disable-pip-version-check install --upgrade uv
+	@$(LOCK_VENV)/bin/python -m pip -qq --disable-pip-version-check install --upgrade uv
 	@$(call compile,runtime,build)
 	@$(call compile,dev,dev,--constraint requirements/runtime.lock)
 

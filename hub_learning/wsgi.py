@@ -1,0 +1,10 @@
+"""The entry point of a WSGI server."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hub_learning.settings")
+application = get_wsgi_application()

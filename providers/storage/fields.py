@@ -14,11 +14,12 @@ from learning_core.provider import MEMORIES, MemoryQuery, Query, hub_comment_id,
 class Fields(NamedTuple):
     """A stored row's filterable members. A member that its kind of record does not have is None, and matches nothing.
 
-    `version` is 0 for every record but a memory version. `group` is the primary group; `time` is UTC text.
+    `version` is 0 for every record but a memory version. `groups` are those the row advances, its primary group first;
+    `time` is UTC text.
     """
 
     version: int
-    group: str
+    groups: tuple[str, ...]
     time: str
     type: str | None = None
     parent: str | None = None
@@ -31,23 +32,23 @@ class Fields(NamedTuple):
 
 def read_fields(stream: str, data: Mapping[str, Any]) -> Fields:
     """The fields of a record of this stream."""
-    group, time = record_groups(stream, data)[0], record_time(stream, data)
+    groups, time = record_groups(stream, data), record_time(stream, data)
     if stream == "events":
         comment_id = hub_comment_id(data)
         parent = data.get("parentEventId")
-        return Fields(0, group, time, data["type"], parent, comment_id, redacted=is_redacted(data))
+        return Fields(0, groups, time, data["type"], parent, comment_id, redacted=is_redacted(data))
     if stream == "audit":
-        return Fields(0, group, time, operation=data["operation"])
+        return Fields(0, groups, time, operation=data["operation"])
     if stream == MEMORIES:
-        return Fields(data["version"], group, time, state=data["state"], theme=data["content"]["theme"])
-    return Fields(0, group, time)
+        return Fields(data["version"], groups, time, state=data["state"], theme=data["content"]["theme"])
+    return Fields(0, groups, time)
 
 
 def matches_query(query: Query, record_id: str, fields: Fields) -> bool:
     """Whether a row of the queried stream satisfies every filter that is set; paging is the caller's."""
     return (
         _among(record_id, query.ids)
-        and _among(fields.group, query.groups)
+        and _among(fields.groups[0], query.groups)
         and _among(fields.type, query.types)
         and _among(fields.parent, query.parents)
         and _among(fields.comment_id, query.comment_ids)

@@ -30,7 +30,6 @@ from learning_core.provider import (
     advance,
     advance_redacted,
     check_redacted_copy,
-    record_groups,
 )
 from providers.storage.fields import Fields, matches_memory_query, matches_query, read_fields
 
@@ -42,7 +41,6 @@ class _Stored(NamedTuple):
     id: str
     digest: str
     fields: Fields
-    groups: tuple[str, ...]
     canonical: bytes
 
 
@@ -181,7 +179,7 @@ class InMemoryProvider:
             new = _leave_out_stored(kept, receipts)
             if redacts:
                 kept.rows[place] = copy
-                group = copy.groups[0]
+                group = copy.fields.groups[0]
                 kept.heads[group] = advance_redacted(kept.heads[group], copy.digest)
             self._append(kept, new)
 
@@ -223,7 +221,7 @@ class InMemoryProvider:
             kept.rows.append(row)
             if row.stream == MEMORIES:
                 kept.latest[row.id] = row.fields.version
-            for group in row.groups:
+            for group in row.fields.groups:
                 head = kept.heads.get(group, EMPTY_HEAD)
                 kept.heads[group] = advance(head, row.digest, redacted=row.fields.redacted)
 
@@ -235,7 +233,6 @@ def _rows(stream: str, records: Sequence[Record]) -> list[_Stored]:
             record.id,
             record.digest,
             read_fields(stream, record.data),
-            record_groups(stream, record.data),
             record.canonical,
         )
         for record in records

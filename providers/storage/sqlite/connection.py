@@ -13,7 +13,7 @@ import apsw
 
 from learning_core.errors import Busy, InvalidArgument, StorageFailed, StorageOutcomeUnknown
 from providers.storage.sqlite.files import StoreFiles, look_at, mode_reference
-from providers.storage.sqlite.schema import MIGRATIONS, migrate, read_version
+from providers.storage.sqlite.schema import MIGRATIONS, PAGE_SIZE, migrate, read_version
 
 PURGE_WAIT: Final = 0.05
 """How long, in seconds, the checkpoint after a redaction waits for readers."""
@@ -157,6 +157,7 @@ def _use_write_ahead_log(connection: apsw.Connection, busy_timeout_ms: int) -> N
     deadline = time.monotonic() + busy_timeout_ms / 1000
     while True:
         try:
+            connection.pragma("page_size", PAGE_SIZE)
             connection.pragma("journal_mode", "wal")
         except apsw.BusyError:
             if time.monotonic() >= deadline:

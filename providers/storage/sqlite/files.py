@@ -31,6 +31,7 @@ class StoreFiles:
         # SQLite refuses a link anywhere in the path, and a system may have one above (/var on macOS).
         self.directory = data_directory.parent.resolve() / data_directory.name
         self.database = self.directory / DATABASE
+        self._names = [f"{self.database}{suffix}" for suffix in ("", *SIDE_FILES)]
 
     def exist(self) -> bool:
         """Whether there is a database. Raises `UnsafeStorage` when anything in its place may not be used.
@@ -42,14 +43,11 @@ class StoreFiles:
         if directory is None:
             return False
         _check_directory(self.directory, directory)
-        found = False
-        for suffix in ("", *SIDE_FILES):
-            path = self.directory / (DATABASE + suffix)
-            status = look_at(path)
+        found = [look_at(name) for name in self._names]
+        for name, status in zip(self._names, found, strict=True):
             if status is not None:
-                _check_file(path, status)
-                found = found or suffix == ""
-        return found
+                _check_file(name, status)
+        return found[0] is not None
 
     def create_directory(self) -> None:
         """Make the data directory and what is missing above it, each with mode 0700 whatever the umask is."""
@@ -74,10 +72,10 @@ def mode_reference(directory: Path) -> Iterator[str]:
         yield file.name
 
 
-def look_at(path: Path) -> os.stat_result | None:
+def look_at(path: Path | str) -> os.stat_result | None:
     """What stands at a path, a link not followed; None when nothing does."""
     try:
-        return path.lstat()
+        return os.lstat(path)
     except FileNotFoundError:
         return None
 
@@ -90,7 +88,7 @@ def _check_directory(path: Path, status: os.stat_result) -> None:
     _check_private(path, status, "chmod 700")
 
 
-def _check_file(path: Path, status: os.stat_result) -> None:
+def _check_file(path: str, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise _refusal(path, "is a symbolic link", "Find out who placed it, then remove it.")
     if not stat.S_ISREG(status.st_mode):
@@ -100,12 +98,12 @@ def _check_file(path: Path, status: os.stat_result) -> None:
     _check_private(path, status, "chmod 600")
 
 
-def _check_private(path: Path, status: os.stat_result, command: str) -> None:
+def _check_private(path: Path | str, status: os.stat_result, command: str) -> None:
     if status.st_uid != os.geteuid():
         raise _refusal(path, "belongs to another user", "Run as that user, or choose another data directory.")
     if status.st_mode & 0o077:
         raise _refusal(path, "can be read or written by other users", f"Run: {command} '{path}'")
 
 
-def _refusal(path: Path, what: str, remedy: str) -> UnsafeStorage:
+def _refusal(path: Path | str, what: str, remedy: str) -> UnsafeStorage:
     return UnsafeStorage(f"The store is refused, because {path} {what}. {remedy}", path=str(path))

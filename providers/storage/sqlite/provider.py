@@ -121,7 +121,7 @@ class SqliteProvider:
                     left = None if left is None else left - len(keys)
                     more = len(keys) == wanted and left != 0
                     after = keys[-1] & POSITION_MASK if keys else after
-                taken, page = read_page(connection, keys)
+                page, taken = read_page(connection, keys)
             keys = keys[taken:]
             yield from page
 

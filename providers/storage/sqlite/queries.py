@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import apsw
 
-from learning_core.provider import MemoryQuery, Query, Row
+from learning_core.provider import MEMORIES, MemoryQuery, Query, Row
 from providers.storage.sqlite.schema import POSITION_BITS, POSITION_MASK, STREAM_NUMBERS
 
 KEYS_AT_ONCE: Final = 50_000
@@ -22,33 +21,36 @@ PAGE_ROWS: Final = 1000
 PAGE_BYTES: Final = 4 << 20
 """A page of rows ends with whichever comes first."""
 
-_LIST: Final = "(SELECT value FROM json_each({}))"
-_GROUPS: Final = f"(SELECT key FROM heads WHERE scope = :scope AND name IN {_LIST.format(':head')})"  # noqa: S608
+_PAGE: Final = "SELECT key, canonical FROM rows WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key"
 
-# The filters in the order of how few rows they leave: the first that is set names the index.
-_PATHS: Final = (
-    ("ids", "id", "rows_by_id"),
-    ("parents", "parent", "rows_by_parent"),
-    ("comment_ids", "comment_id", "rows_by_comment_id"),
-    ("groups", "head", "rows_by_head"),
-    ("themes", "theme", "rows_by_theme"),
-    ("states", "state", "rows_by_state"),
-    ("operations", "operation", "rows_by_operation"),
-    ("types", "type", "rows_by_type"),
+
+class _Filter(NamedTuple):
+    """A filter of a query: its column, the index that starts with it (`path`), and the only stream that has it."""
+
+    member: str
+    column: str
+    path: str
+    stream: str | None = None
+    with_path: str = ""
+
+
+# In the order of how few rows they leave: the first that is set names the index.
+_FILTERS: Final = (
+    _Filter("ids", "id", "rows_by_id", None, "scope = :scope AND stream = :stream"),
+    _Filter("parents", "parent", "rows_by_parent", "events"),
+    _Filter("comment_ids", "comment_id", "rows_by_comment_id", "events"),
+    _Filter("groups", "head", "rows_by_head", None, "stream = :stream"),
+    _Filter("themes", "theme", "rows_by_theme", MEMORIES),
+    _Filter("states", "state", "rows_by_state", MEMORIES),
+    _Filter("operations", "operation", "rows_by_operation", "audit"),
+    _Filter("types", "type", "rows_by_type", "events"),
 )
-
+_NO_FILTER: Final = _Filter("", "", "rows_by_stream", None, "stream = :stream")
 _IS_LATEST: Final = """NOT EXISTS (
     SELECT 1 FROM rows AS newer INDEXED BY rows_by_id
     WHERE newer.scope = rows.scope AND newer.stream = rows.stream AND newer.id = rows.id
     AND newer.version > rows.version
 )"""
-
-
-class Selection(NamedTuple):
-    """A statement that finds keys, and its bindings but `after` and `limit`."""
-
-    statement: str
-    bindings: dict[str, Any]
 
 
 def scope_key(connection: apsw.Connection, scope: str) -> int | None:
@@ -57,36 +59,38 @@ def scope_key(connection: apsw.Connection, scope: str) -> int | None:
     return None if found is None else int(found[0])
 
 
-def select_keys(scope: int, stream: str, query: Query | MemoryQuery) -> Selection | None:
-    """The statement for a query, or None when an empty filter means that nothing matches."""
-    index = "rows_by_stream"
-    conditions = ["scope = :scope", "stream = :stream", "key > :after", "key <= :end"]
-    bindings: dict[str, Any] = {
-        "scope": scope,
-        "stream": STREAM_NUMBERS[stream],
-        "end": scope << POSITION_BITS | POSITION_MASK,
-    }
-    for member, column, path in reversed(_PATHS):
-        values: tuple[str, ...] | None = getattr(query, member, None)
-        if values is None:
-            continue
-        if not values:
+def select_keys(scope: int, stream: str, query: Query | MemoryQuery) -> tuple[str, dict[str, Any]] | None:
+    """The statement for a query and its bindings but `after` and `limit`; None when nothing can match."""
+    filters = [item for item in _FILTERS if getattr(query, item.member, None) is not None]
+    first = filters[0] if filters else _NO_FILTER
+    conditions = ["key > :after", "key <= :end"]
+    bindings: dict[str, Any] = {"scope": scope, "stream": STREAM_NUMBERS[stream]}
+    bindings["end"] = scope << POSITION_BITS | POSITION_MASK
+    if first.with_path:
+        conditions.append(first.with_path)
+    for item in filters:
+        values = getattr(query, item.member)
+        if not values or item.stream not in (None, stream):
             return None
-        index = path
-        conditions.append(f"{column} IN {_GROUPS if column == 'head' else _LIST.format(':' + column)}")
-        bindings[column] = json.dumps(values)
+        conditions.append(_condition(item.column, one=len(values) == 1))
+        bindings[item.column] = values[0] if len(values) == 1 else json.dumps(values)
     if isinstance(query, MemoryQuery):
-        if query.latest:
-            conditions.append(_IS_LATEST)
+        conditions += [_IS_LATEST] if query.latest else []
     else:
-        for bound, comparison in ((query.time_from, "time >= :time_from"), (query.time_to, "time < :time_to")):
-            if bound is not None:
-                conditions.append(comparison)
-                bindings[comparison.rsplit(":", 1)[1]] = bound
-    where = " AND ".join(conditions)
+        conditions += ["time >= :time_from"] if query.time_from is not None else []
+        conditions += ["time < :time_to"] if query.time_to is not None else []
+        bindings |= {"time_from": query.time_from, "time_to": query.time_to}
     # Only names of this module stand in the text; every value is bound.
-    statement = f"SELECT key FROM rows INDEXED BY {index} WHERE {where} ORDER BY key LIMIT :limit"  # noqa: S608
-    return Selection(statement, bindings)
+    where = " AND ".join(conditions)
+    return f"SELECT key FROM rows INDEXED BY {first.path} WHERE {where} ORDER BY key LIMIT :limit", bindings  # noqa: S608
+
+
+def _condition(column: str, *, one: bool) -> str:
+    """With one value an index gives its keys in order, and a limit ends the search; with several they are sorted."""
+    values = f"= :{column}" if one else f"IN (SELECT value FROM json_each(:{column}))"  # noqa: S608
+    if column != "head":
+        return f"{column} {values}"
+    return f"head {'=' if one else 'IN'} (SELECT key FROM heads WHERE scope = :scope AND name {values})"  # noqa: S608
 
 
 def find_keys(
@@ -97,19 +101,22 @@ def find_keys(
     selection = None if number is None else select_keys(number, stream, query)
     if number is None or selection is None:
         return array("q")
-    bindings = {**selection.bindings, "after": number << POSITION_BITS | after, "limit": limit}
-    return array("q", (key for (key,) in connection.execute(selection.statement, bindings)))
+    statement, bindings = selection
+    bindings |= {"after": number << POSITION_BITS | after, "limit": limit}
+    return array("q", (key for (key,) in connection.execute(statement, bindings)))
 
 
-def read_page(connection: apsw.Connection, keys: Sequence[int]) -> tuple[int, list[Row]]:
-    """The rows behind the first keys, as many as a page holds, and how many keys that were."""
+def read_page(connection: apsw.Connection, keys: array[int]) -> tuple[list[Row], int]:
+    """The rows behind the first keys, as many as a page holds, and how many keys were dealt with.
+
+    A key whose row is gone has no row here: the store finds that out from the head.
+    """
     rows: list[Row] = []
-    size = taken = 0
-    for taken, key in enumerate(keys[:PAGE_ROWS], 1):  # noqa: B007
-        found = connection.execute("SELECT canonical FROM rows WHERE key = ?", (key,)).fetchone()
-        if found is not None:
-            rows.append(Row(key & POSITION_MASK, found[0]))
-            size += len(found[0])
-            if size >= PAGE_BYTES:
-                break
-    return taken, rows
+    size = 0
+    wanted = keys[:PAGE_ROWS]
+    for key, canonical in connection.execute(_PAGE, (json.dumps(wanted.tolist()),)):
+        rows.append(Row(key & POSITION_MASK, canonical))
+        size += len(canonical)
+        if size >= PAGE_BYTES:
+            return rows, wanted.index(key) + 1
+    return rows, len(wanted)

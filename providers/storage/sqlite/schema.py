@@ -17,6 +17,9 @@ from learning_core.errors import NewerStore, StorageFailed
 APPLICATION_ID: Final = 0x4C524E31
 """Marks the file as a learning store ("LRN1")."""
 
+PAGE_SIZE: Final = 8192
+"""Bytes. With SQLite's default of 4,096 only three rows fit a page, and an import takes a tenth longer."""
+
 POSITION_BITS: Final = 40
 POSITION_MASK: Final = (1 << POSITION_BITS) - 1
 
@@ -67,7 +70,7 @@ MIGRATIONS: Final[list[str]] = [
     ) STRICT;
     CREATE UNIQUE INDEX rows_by_id ON rows (scope, stream, id, version);
     CREATE INDEX rows_by_stream ON rows (stream);
-    CREATE INDEX rows_by_head ON rows (head);
+    CREATE INDEX rows_by_head ON rows (head, stream);
     CREATE INDEX rows_by_type ON rows (type) WHERE type IS NOT NULL;
     CREATE INDEX rows_by_parent ON rows (parent) WHERE parent IS NOT NULL;
     CREATE INDEX rows_by_comment_id ON rows (comment_id) WHERE comment_id IS NOT NULL;

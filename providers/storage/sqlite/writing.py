@@ -14,7 +14,7 @@ import apsw
 import orjson
 
 from learning_core.errors import Conflict, Damaged, HeadMoved
-from learning_core.provider import EMPTY_HEAD, MEMORIES, Head, Record, advance, record_groups
+from learning_core.provider import EMPTY_HEAD, MEMORIES, Head, Record, advance
 from providers.storage.fields import Fields, read_fields
 from providers.storage.sqlite.queries import scope_key
 from providers.storage.sqlite.schema import POSITION_BITS, STREAM_NUMBERS
@@ -28,7 +28,6 @@ class Entry(NamedTuple):
     stream: str
     record: Record
     fields: Fields
-    groups: tuple[str, ...]
 
 
 class StoredRow(NamedTuple):
@@ -42,10 +41,7 @@ class StoredRow(NamedTuple):
 
 def prepare(stream: str, records: Iterable[Record]) -> list[Entry]:
     """The entries for records of one stream."""
-    return [
-        Entry(stream, record, read_fields(stream, record.data), record_groups(stream, record.data))
-        for record in records
-    ]
+    return [Entry(stream, record, read_fields(stream, record.data)) for record in records]
 
 
 def open_scope(connection: apsw.Connection, scope: str, expected: Mapping[str, Head]) -> int:
@@ -130,29 +126,22 @@ def read_data(record_id: str, canonical: bytes) -> Any:
 
 def _leave_out_stored(connection: apsw.Connection, scope: int, entries: Sequence[Entry]) -> list[Entry]:
     """The entries whose record is new, each once. A memory version is always new: its memory was checked."""
-    by_stream: dict[str, dict[str, str]] = {}
-    new = []
+    given: dict[str, dict[str, Entry]] = {}
     for entry in entries:
-        seen = by_stream.setdefault(entry.stream, {})
-        known = seen.setdefault(entry.record.id, entry.record.digest)
-        if known != entry.record.digest:
+        first = given.setdefault(entry.stream, {}).setdefault(entry.record.id, entry)
+        if first is not entry and first.record.digest != entry.record.digest:
             raise _other_digest(entry.record.id)
-    stored: set[tuple[str, str]] = set()
-    for stream, digests in by_stream.items():
+    for stream, group in given.items():
         if stream != MEMORIES:
-            stored.update((stream, name) for name in _find_stored(connection, scope, stream, digests))
-    for entry in entries:
-        name = (entry.stream, entry.record.id)
-        if name not in stored:
-            stored.add(name)
-            new.append(entry)
-    return new
+            for record_id in list(_find_stored(connection, scope, stream, group)):
+                del group[record_id]
+    return [entry for group in given.values() for entry in group.values()]
 
 
-def _find_stored(connection: apsw.Connection, scope: int, stream: str, digests: Mapping[str, str]) -> Iterator[str]:
-    for names in _chunks(digests):
+def _find_stored(connection: apsw.Connection, scope: int, stream: str, entries: Mapping[str, Entry]) -> Iterator[str]:
+    for names in _chunks(entries):
         for record_id, canonical in connection.execute(_STORED, (scope, STREAM_NUMBERS[stream], json.dumps(names))):
-            if read_data(record_id, canonical)["digest"] != digests[record_id]:
+            if read_data(record_id, canonical)["digest"] != entries[record_id].record.digest:
                 raise _other_digest(record_id)
             yield record_id
 
@@ -163,13 +152,13 @@ def _other_digest(record_id: str) -> Conflict:
 
 def _advance_heads(connection: apsw.Connection, scope: int, entries: Sequence[Entry]) -> dict[str, int]:
     """Advance the heads of all groups of these rows; returns the groups' keys."""
-    names = {group for entry in entries for group in entry.groups}
+    names = {group for entry in entries for group in entry.fields.groups}
     found = load_heads(connection, scope, names)
     keys = {name: key for name, (key, _) in found.items()}
     heads = {name: head for name, (_, head) in found.items()}
     next_key = (connection.execute("SELECT max(key) FROM heads").get or 0) + 1
-    for _, record, fields, groups in entries:
-        for group in groups:
+    for _, record, fields in entries:
+        for group in fields.groups:
             heads[group] = advance(heads.get(group, EMPTY_HEAD), record.digest, redacted=fields.redacted)
             if group not in keys:
                 keys[group] = next_key
@@ -180,14 +169,14 @@ def _advance_heads(connection: apsw.Connection, scope: int, entries: Sequence[En
 
 
 def _rows(scope: int, first: int, heads: Mapping[str, int], entries: Sequence[Entry]) -> Iterator[tuple[Any, ...]]:
-    for key, (stream, record, fields, _) in enumerate(entries, first):
+    for key, (stream, record, fields) in enumerate(entries, first):
         yield (
             key,
             scope,
             STREAM_NUMBERS[stream],
             record.id,
             fields.version,
-            heads[fields.group],
+            heads[fields.groups[0]],
             *fields[2:9],
             fields.redacted,
             record.canonical,

@@ -41,7 +41,9 @@ def parse_json(raw: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
     except RecursionError:
         raise InvalidJson(f"The JSON text is nested deeper than {MAX_DEPTH} levels.") from None
     except json.JSONDecodeError as error:
-        raise InvalidJson(f"The JSON text is malformed: {error.msg} (line {error.lineno}, column {error.colno}).") from None
+        raise InvalidJson(
+            f"The JSON text is malformed: {error.msg} (line {error.lineno}, column {error.colno})."
+        ) from None
     try:
         check_plain(value)
     except NotPlainJson as error:

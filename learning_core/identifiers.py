@@ -39,7 +39,9 @@ def parse_scope(text: str) -> str:
     """A scope in its stored, lower-case form: `host/owner/name` or `host/_id/<number>`. Raises `InvalidIdentifier`."""
     scope = text.lower() if text.isascii() else text
     if len(scope) > 300 or _SCOPE.fullmatch(scope) is None:
-        raise InvalidIdentifier("A repository is named host/owner/name, for example github.com/acme/checkout-prototypes.")
+        raise InvalidIdentifier(
+            "A repository is named host/owner/name, for example github.com/acme/checkout-prototypes."
+        )
     return scope
 
 
@@ -105,7 +107,9 @@ def episode_id(scope: str, hub_origin: str, root_comment_id: str) -> str:
     return derive_id("episode", scope, hub_origin, root_comment_id)
 
 
-def comment_event_id(scope: str, hub_origin: str, comment_id: str, time: str, author: str | None, payload_digest: str) -> str:
+def comment_event_id(
+    scope: str, hub_origin: str, comment_id: str, time: str, author: str | None, payload_digest: str
+) -> str:
     """One version of a comment: an edit back to an old text is a new version, a repeat is not."""
     return derive_id("event", "comment", scope, hub_origin, comment_id, time, author, payload_digest)
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import orjson
 
 from learning_core import schemas
-from learning_core.canonical import canonical_bytes, check_plain, digest, digest_bytes
+from learning_core.canonical import canonical_bytes, check_plain, digest
 from learning_core.errors import Damaged, InvalidRecord, LearningError
 
 STREAM_KINDS: Final = {
@@ -104,7 +104,9 @@ def check(kind: str, raw: bytes, scope: str) -> CheckedRecord:
     record_id = name if isinstance(name, str) and name.isascii() and name.isprintable() and len(name) < 100 else None
     reason = _find_damage(kind, data, raw, scope)
     if reason is not None:
-        raise Damaged(f"The stored {kind} {record_id or '(no ID)'} is damaged: {reason}.", kind=kind, record_id=record_id)
+        raise Damaged(
+            f"The stored {kind} {record_id or '(no ID)'} is damaged: {reason}.", kind=kind, record_id=record_id
+        )
     return CheckedRecord(_maker=_MAKER, kind=kind, data=data, canonical=raw)
 
 

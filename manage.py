@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from learning_core.errors import LearningError
+from learning_core.errors import InvalidConfiguration, LearningError
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
         execute_from_command_line(sys.argv)
     except LearningError as error:
         sys.stderr.write(f"error: {error.code}: {error}\n")
-        return 1
+        return 2 if isinstance(error, InvalidConfiguration) else 1
     return 0
 
 

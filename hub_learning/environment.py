@@ -157,8 +157,10 @@ def read_database(url: str | None, directory: Path) -> Mapping[str, object]:
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": path,
             "OPTIONS": {
-                # Removed text is overwritten; a commit survives a power failure, since it answers a webhook.
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;",
+                # A commit survives a power failure, since it answers a webhook. Removed text is overwritten, and none
+                # gets into temporary files.
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"
+                " PRAGMA temp_store=MEMORY;",
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 30,
             },
@@ -190,6 +192,29 @@ def stored_secret(directory: Path) -> str:
         return (directory / "secret-key").read_text("ascii")
     except FileNotFoundError:
         return secrets.token_urlsafe(48)
+
+
+def prepare_data_directory(directory: Path) -> None:
+    """Make the data directory, for its owner only, and its secret key. Refuses a directory that others can read."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = directory.stat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise refuse("HUB_DATA_DIR", f"is {directory}, which other users can open; run: chmod 700 {directory}")
+    if not (directory / "secret-key").exists():
+        write_private(directory / "secret-key", secrets.token_urlsafe(48))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a whole small file that only its owner can read, or leave what was there."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        os.write(descriptor, text.encode("ascii"))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    temporary.replace(path)
 
 
 def refuse(name: str, why: str) -> InvalidConfiguration:

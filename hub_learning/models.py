@@ -195,7 +195,8 @@ class Comment(models.Model):
             ),
         ]
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["repository"], condition=models.Q(dirty=True), name="comment_dirty")
+            models.Index(fields=["repository"], condition=models.Q(dirty=True), name="comment_dirty"),
+            models.Index(fields=["repository", "thread", "-is_root", "created_at", "id"], name="comment_in_log_order"),
         ]
 
     def __str__(self) -> str:
@@ -417,7 +418,7 @@ class HubSetting(models.Model):
     """One setting of the whole Hub."""
 
     class Key(models.TextChoices):
-        """`labeler`: what a Hub administrator chose, without which nothing learns. `purge`: see `hub_learning.purge`."""
+        """`labeler`: a Hub administrator's choice, without which nothing learns. `purge`: see `hub_learning.purge`."""
 
         LABELER = "labeler"
         PURGE = "purge"

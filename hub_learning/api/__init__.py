@@ -1,0 +1,1 @@
+"""The JSON API for machines: review tools send comments, agents recall."""

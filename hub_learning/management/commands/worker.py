@@ -1,0 +1,22 @@
+"""`manage.py worker`: one worker process. Any number may run, on this machine beside the data directory."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from hub_learning.worker import make_worker
+
+
+class Command(BaseCommand):
+    """Runs repositories' turns until SIGTERM."""
+
+    help = "Run the steps of the repositories' turns."
+    requires_system_checks = ()
+
+    def handle(self, *_: Any, **__: Any) -> None:
+        connections.close_all()
+        make_worker().work(logging_level=logging.getLevelName(logging.WARNING))

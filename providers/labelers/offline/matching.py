@@ -1,0 +1,148 @@
+"""From a comment's text to its labels: a pure function.
+
+A clause is about a theme where one of the theme's phrases stands in it. What it says about it is decided in this order:
+
+1. A clause that reports or agrees ("Done, added a test") says nothing new: no label.
+2. A contradiction right beside the phrase ("no need for a test"): `disagreement`.
+3. A question counts only when it suggests something ("could we ...?", "why not ...?") or is a bare hint ("typo?").
+4. A negation right before the phrase ("not a typo"): no label.
+5. Praise without a request ("nice contrast"): `strength`.
+6. A pattern, or a topic with a request: `problem`. A topic alone says nothing.
+
+Where phrases of several themes overlap, the longest is the most exact one and wins. A comment gets at most one label
+for a theme and at most `MAX_LABELS`: problems first, then disagreements, then strengths; patterns before topics; more
+words before fewer; earlier before later; and then in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from providers.labelers.offline.phrases import Phrase
+from providers.labelers.offline.reading import Clause, read_clauses
+from providers.labelers.offline.themes import Theme, Themes, Use
+
+MAX_LABELS = 3
+_RANK = ("problem", "disagreement", "strength")
+_ASKING_WORDS = frozenset({"is", "are", "was", "does", "do", "did", "has", "have", "why", "what", "how", "when", "who"})
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What one comment says about one theme. `explanation` names the phrase of the themes file, never the comment."""
+
+    category: str
+    theme: str
+    observation: str
+    summary: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    phrase: Phrase
+    use: Use
+    span: Span
+    order: int
+
+    @property
+    def length(self) -> int:
+        return self.span[1] - self.span[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    theme: Theme
+    observation: str
+    explanation: str
+    rank: tuple[int, bool, int, int, int]
+
+
+def label_text(text: str, themes: Themes, *, is_reply: bool = False, target: str | None = None) -> tuple[Label, ...]:
+    """The labels of one comment, the best first. `target` is the kind of its target, None where unknown.
+
+    Never raises for any text. Equal arguments give equal labels.
+    """
+    clauses = read_clauses(text)
+    if any(_has(themes, "aside", clause) for clause in clauses):
+        return ()
+    best: dict[str, _Finding] = {}
+    for number, clause in enumerate(clauses):
+        for finding in _find(clause, number, themes, target):
+            known = best.get(finding.theme.key)
+            if known is None or finding.rank < known.rank:
+                best[finding.theme.key] = finding
+    chosen = sorted(best.values(), key=lambda finding: finding.rank)[:MAX_LABELS]
+    return tuple(
+        Label(found.theme.category, found.theme.key, found.observation, found.theme.instruction, found.explanation)
+        for found in chosen
+    )
+
+
+def _find(clause: Clause, number: int, themes: Themes, target: str | None) -> Iterator[_Finding]:
+    hits = list(_hits(clause, themes, target))
+    if not hits or _has(themes, "report", clause):
+        return
+    contradictions = _spans(themes, "contradiction", clause)
+    for hit in _without_overlaps(hits):
+        observation = _decide_observation(clause, hit, themes, contradictions)
+        if observation is not None:
+            yield _Finding(
+                hit.use.theme,
+                observation,
+                f'matched "{hit.phrase.source}"',
+                (_RANK.index(observation), not hit.use.asks, -clause.text.count(" ", *hit.span), number, hit.order),
+            )
+
+
+def _hits(clause: Clause, themes: Themes, target: str | None) -> Iterator[_Hit]:
+    for order, (phrase, use, span) in enumerate(themes.phrases.find(clause)):
+        theme = use.theme
+        if target is not None and theme.targets and target not in theme.targets:
+            continue
+        if any(veto.find(clause.text) is not None for veto in theme.vetoes):
+            continue
+        yield _Hit(phrase, use, span, order)
+
+
+def _without_overlaps(hits: list[_Hit]) -> list[_Hit]:
+    kept: list[_Hit] = []
+    for hit in sorted(hits, key=lambda hit: (-hit.length, not hit.use.asks, hit.order)):
+        if all(hit.span[1] <= other.span[0] or other.span[1] <= hit.span[0] for other in kept):
+            kept.append(hit)
+    return kept
+
+
+def _decide_observation(clause: Clause, hit: _Hit, themes: Themes, contradictions: list[Span]) -> str | None:
+    if any(end == hit.span[0] or start == hit.span[1] for start, end in contradictions):
+        return "disagreement"
+    if any(start < hit.span[1] and hit.span[0] < end for start, end in contradictions):
+        return None
+    if clause.question and not _suggests(clause, hit, themes):
+        return None
+    if any(0 <= clause.text.count(" ", end, hit.span[0]) <= 1 for _, end in _before(themes, clause, hit)):
+        return None
+    requested = _has(themes, "request", clause) or (clause.question and _has(themes, "suggestion", clause))
+    if not requested and _has(themes, "praise", clause):
+        return "strength"
+    return "problem" if hit.use.asks or requested else None
+
+
+def _suggests(clause: Clause, hit: _Hit, themes: Themes) -> bool:
+    bare = len(clause.words) <= 4 and hit.use.asks and clause.words[0] not in _ASKING_WORDS
+    return bare or _has(themes, "suggestion", clause)
+
+
+def _before(themes: Themes, clause: Clause, hit: _Hit) -> list[Span]:
+    return [span for span in _spans(themes, "negation", clause) if span[1] <= hit.span[0]]
+
+
+def _spans(themes: Themes, cue: str, clause: Clause) -> list[Span]:
+    return [span for _, _, span in themes.cues[cue].find(clause)]
+
+
+def _has(themes: Themes, cue: str, clause: Clause) -> bool:
+    return next(themes.cues[cue].find(clause), None) is not None

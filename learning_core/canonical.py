@@ -94,12 +94,7 @@ def check_plain(value: Any) -> bool:
                     _check_unicode(item)
             elif kind is dict:
                 containers = True
-                for key in item:
-                    if type(key) is not str:
-                        raise NotPlainJson("A member name is not a string.")
-                    if not key.isascii():
-                        _check_unicode(key)
-                        astral = astral or max(key) >= "\ud800"
+                astral = any(map(_check_key, item)) or astral
                 below.extend(item.values())
             elif kind is list:
                 containers = True
@@ -113,6 +108,16 @@ def check_plain(value: Any) -> bool:
             raise NotPlainJson(f"The value is nested deeper than {MAX_DEPTH} levels.")
         level = below
     return astral
+
+
+def _check_key(key: Any) -> bool:
+    """Whether a member name needs the reference's sorting: code units and code points order it differently."""
+    if type(key) is not str:
+        raise NotPlainJson("A member name is not a string.")
+    if key.isascii():
+        return False
+    _check_unicode(key)
+    return max(key) >= "\ud800"
 
 
 def _check_unicode(text: str) -> None:

@@ -1,7 +1,7 @@
 """What stored events and memory versions add up to, and what a learning's evidence may serve. Pure.
 
-Whether the records are all there is the reader's business (`reader`); whether a purpose may use them is `policy`'s, asked
-through `Thread.find_refusal` and `find_refusals`; whether a history is intact is `lifecycle`'s.
+Whether the records are all there is the reader's business (`reader`); whether a purpose may use them is `policy`'s,
+asked through `Thread.find_refusal` and `find_refusals`; whether a history is intact is `lifecycle`'s.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from learning_core.policy import Policy
 from learning_core.provider import is_redacted
 from learning_core.records import CheckedRecord
 
-# What events say ---------------------------------------------------------------------------------------------------------
+# What events say -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -170,7 +170,7 @@ def effective_labels(version: Version) -> list[CheckedRecord]:
     return [event for events in chosen for event in events if event["type"] == "label" and not is_redacted(event.data)]
 
 
-# What memory versions say -------------------------------------------------------------------------------------------------
+# What memory versions say --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def derive_standing(
     )
 
 
-# What damaged bytes state ------------------------------------------------------------------------------------------
+# What damaged bytes state --------------------------------------------------------------------------------------------
 
 _STATED_ID = re.compile(rb'"id":"(memory_[0-9a-f]{64})"')
 _MEMORY_ID = re.compile(r"memory_[0-9a-f]{64}")

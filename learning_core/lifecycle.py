@@ -112,7 +112,7 @@ def _same_but(previous: CheckedRecord, record: CheckedRecord, members: Iterable[
     return before == {key: value for key, value in record.data.items() if key not in omitted}
 
 
-# Steps: the next version of a learning ---------------------------------------------------------------------------------
+# Steps: the next version of a learning -------------------------------------------------------------------------------
 
 
 def next_proposal(previous: CheckedRecord | None, members: Mapping[str, Any], *, at: str) -> CheckedRecord:
@@ -224,7 +224,7 @@ def _carry(previous: CheckedRecord, state: str, at: str) -> dict[str, Any]:
     }
 
 
-# Supersession -----------------------------------------------------------------------------------------------------------
+# Supersession --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

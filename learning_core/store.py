@@ -1,7 +1,7 @@
 """The learning store: the only writer, and the one place where every rule is applied.
 
 Each mutator has one shape: load checked evidence, let a pure function plan, commit the plan in one provider write, and
-plan again when something that was read has moved. Results are plain JSON, the same that the command prints with `--json`.
+plan again when something that was read has moved. Results are plain JSON, the same that the command prints.
 
 The store checks what a provider, a labeler and a consolidator return. It does not check that a person may act in a
 repository: the host does, before it calls.
@@ -288,6 +288,7 @@ class LearningStore:
         *,
         since: str | None = None,
         max_requests: int | None = None,
+        limit: int | None = None,
         model: str | None = None,
         on_progress: Callable[[int, int], None] | None = None,
         may_continue: Callable[[], bool] | None = None,
@@ -295,12 +296,12 @@ class LearningStore:
     ) -> dict[str, Any]:
         """Ask a labeler about each comment that it was not asked about, a request for about 16,000 characters.
 
-        `may_continue` is asked before each request; `max_requests` bounds them. `on_progress(done, total)` counts
-        comments. Returns `{"considered", "labeled", "remaining", "usage"}`. A failure after labelling began raises the
+        `max_requests` bounds the requests and `limit` the comments; `may_continue` is asked before each request.
+        `on_progress(done, total)` counts comments. Returns `{"considered", "labeled", "remaining", "usage"}`. A failure after labelling began raises the
         labeler's or the storage's error with that partial report in `details["labelingResult"]`.
         """
-        if max_requests is not None and max_requests < 1:
-            raise InvalidArgument("max-requests must be a positive whole number.")
+        if any(bound is not None and bound < 1 for bound in (max_requests, limit)):
+            raise InvalidArgument("max-requests and limit must be positive whole numbers.")
         name = parse_principal(f"agent:{labeler.manifest()['id']}", assurance=by.assurance)
         since_bound = _bound(since)
         reader = self._reader()
@@ -315,6 +316,9 @@ class LearningStore:
         for number, group in enumerate(groups):
             if (max_requests is not None and number >= max_requests) or (may_continue and not may_continue()):
                 break
+            if limit is not None and report["considered"] >= limit:
+                break
+            group.keep(None if limit is None else limit - report["considered"])
             try:
                 answer = labeler.label(group.request(sorted(themes), model))
                 usage += answer.usage

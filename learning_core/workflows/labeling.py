@@ -10,7 +10,7 @@ Source: the learning guide, "Label with Copilot".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from learning_core.audit import Plan, seal_receipts
@@ -35,6 +35,16 @@ class Group:
     threads: list[LabelThread] = field(default_factory=list)
     asked: dict[str, tuple[Version, str]] = field(default_factory=dict)
     characters: int = 0
+
+    def keep(self, limit: int | None) -> None:
+        """Ask about at most so many of its comments; the others become context."""
+        if limit is None or limit >= len(self.asked):
+            return
+        self.asked = dict(list(self.asked.items())[:limit])
+        self.threads = [
+            replace(thread, comments=tuple(replace(c, ask=c.event_id in self.asked) for c in thread.comments))
+            for thread in self.threads
+        ]
 
     def request(self, themes: Iterable[tuple[str, str]], model: str | None) -> LabelRequest:
         """The request as the labeler sees it."""

@@ -1,7 +1,7 @@
 """Remove a comment's text: every version of it and every label on it, and nothing else.
 
 Each removal is one write with one audit entry, built from the event's stored note, so that a retry or a racing call
-writes the same entry. What follows up depends only on what cites the comment, so that running it again reports it again.
+writes the same entry. What follows up depends only on what cites the comment, so running it again reports it again.
 
 Source: the learning guide, "Rules" (redact); decision record, "Removing a comment …".
 """
@@ -51,8 +51,8 @@ def check_one_thread(comment_id: str, episodes: Sequence[str]) -> None:
     """Raise `InvalidHistory` when a comment's versions lie in several threads."""
     if len(episodes) > 1:
         raise InvalidHistory(
-            f"Comment {comment_id} is stored in {len(episodes)} threads; guessing could remove someone else's words, so "
-            "nothing was removed.",
+            f"Comment {comment_id} is stored in {len(episodes)} threads; guessing could remove someone else's words. "
+            "Nothing was removed.",
             comment_id=comment_id,
         )
 

@@ -31,7 +31,7 @@ def describe_damaged(memory: Memory) -> dict[str, Any]:
 
 
 def describe_row(review: Standing, use: Standing) -> dict[str, Any]:
-    """One learning in a list: standing for review decides what is shown, standing for instruction whether it is used."""
+    """One learning in a list: `review` decides what is shown, `use` (for instruction) whether it is used."""
     record = review.record
     row: dict[str, Any] = {
         "id": record.id,

@@ -1,0 +1,263 @@
+"""What each command does: parse, call the store once, print.
+
+Exit status: 0 done; 1 refused or failed; 2 wrong usage; 3 done, and something needs attention. A failure prints
+`error: <code>: <message>` on standard error, and with `--json` whatever is known of a partly done labelling on standard
+output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from learning_core.cli.arguments import make_parser
+from learning_core.cli.rendering import render
+from learning_core.display import clean_field
+from learning_core.errors import InvalidArgument, LearningError, NotFound
+from learning_core.identifiers import IMPORTER, Principal, parse_principal
+from learning_core.plugins import MemoryConsolidator, MemoryLabeler
+from learning_core.provider import MemoryProvider
+from learning_core.store import LearningStore
+from learning_core.timestamps import Clock, system_clock
+
+DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION = 0, 1, 2, 3
+WAIT_SECONDS = 10.0
+"""How long a command waits for the repository's turn."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where a command works: the scope and its provider, and how to make the plug-ins that the configuration names.
+
+    `choices` tells, for `doctor`, what was chosen and why. `take_turn(seconds)` is the repository's turn: import, label
+    and redact hold it.
+    """
+
+    scope: str
+    provider: MemoryProvider
+    choices: Mapping[str, str]
+    create_labeler: Callable[[], MemoryLabeler]
+    create_consolidator: Callable[[], MemoryConsolidator]
+    take_turn: Callable[[float], AbstractContextManager[None]]
+
+
+class Host(Protocol):
+    """Finds the workspace that the options name. Raises `LearningError`."""
+
+    def open_workspace(self, repository: str | None, directory: str | None) -> Workspace: ...
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One parsed command with all that it needs."""
+
+    options: argparse.Namespace
+    workspace: Workspace
+    store: LearningStore
+    by: Principal
+    stdin: TextIO
+
+
+def main(
+    arguments: Sequence[str],
+    *,
+    host: Host,
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+    program: str = "replica-learning",
+    clock: Clock = system_clock,
+) -> int:
+    """Run one command; the exit status."""
+    parser = make_parser(program)
+    options = parser.parse_args(list(arguments))
+    if options.needs_person and options.by is None:
+        parser.error(f"{options.command} needs --by: a person decides, for example --by github:mona")
+    if options.command == "redact" and (options.event is None) == (options.comment is None):
+        parser.error("redact takes an event ID or --comment, one of them")
+    try:
+        by = IMPORTER if options.by is None else parse_principal(options.by, assurance="asserted")
+        workspace = host.open_workspace(options.repository, options.dir)
+        store = LearningStore(workspace.provider, workspace.scope, clock=clock)
+        result = _COMMANDS[_name(options)](_Call(options, workspace, store, by, stdin))
+    except LearningError as error:
+        report = error.details.get("labelingResult")
+        if options.json and report is not None:
+            _print_json({**report, "error": {"code": error.code, "message": error.message}}, stdout)
+        print(f"error: {error.code}: {clean_field(error.message)}", file=stderr)
+        return FAILED
+    if options.json:
+        _print_json(result, stdout)
+    else:
+        stdout.write(render(_name(options), result))
+    return _status(_name(options), result)
+
+
+def _name(options: argparse.Namespace) -> str:
+    action = getattr(options, "action", None)
+    return options.command if action is None else f"{options.command} {action}"
+
+
+def _status(name: str, result: Mapping[str, Any]) -> int:
+    attention = (name == "consolidate" and not result["complete"]) or (name == "verify" and not result["ok"])
+    return NEEDS_ATTENTION if attention else DONE
+
+
+def _print_json(value: Mapping[str, Any], stdout: TextIO) -> None:
+    stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _doctor(call: _Call) -> dict[str, Any]:
+    manifest = call.store.manifest
+    return {
+        "scope": call.workspace.scope,
+        "choices": dict(call.workspace.choices),
+        "provider": manifest,
+        "sendsTo": manifest["sendsTo"],
+        "health": dict(call.workspace.provider.health()),
+    }
+
+
+def _grants_add(call: _Call) -> dict[str, Any]:
+    options = call.options
+    return call.store.add_grant(
+        call.by,
+        purposes=options.purpose,
+        sources=options.source,
+        time_from=options.time_from,
+        time_to=options.time_to,
+        reason=options.reason,
+    )
+
+
+def _grants_list(call: _Call) -> dict[str, Any]:
+    return call.store.list_grants()
+
+
+def _grants_withdraw(call: _Call) -> dict[str, Any]:
+    return call.store.withdraw_grant(
+        call.by, call.options.grant, purposes=call.options.purpose, reason=call.options.reason
+    )
+
+
+def _import_comments(call: _Call) -> dict[str, Any]:
+    with call.workspace.take_turn(WAIT_SECONDS):
+        return call.store.import_comments(call.by, Path(call.options.log), redact_deleted=call.options.redact_deleted)
+
+
+def _label(call: _Call) -> dict[str, Any]:
+    options = call.options
+    if options.labels is not None:
+        with call.workspace.take_turn(WAIT_SECONDS):
+            return call.store.record_labels(call.by, Path(options.labels))
+    labeler = call.workspace.create_labeler()
+    try:
+        with call.workspace.take_turn(WAIT_SECONDS):
+            return call.store.label(
+                call.by,
+                labeler,
+                since=options.since,
+                max_requests=options.max_requests,
+                limit=options.limit,
+                model=options.model,
+            )
+    finally:
+        labeler.close()
+
+
+def _consolidate(call: _Call) -> dict[str, Any]:
+    return call.store.consolidate(
+        call.by,
+        call.workspace.create_consolidator(),
+        time_from=call.options.time_from,
+        time_to=call.options.time_to,
+        max_new=call.options.max,
+    )
+
+
+def _redact(call: _Call) -> dict[str, Any]:
+    options = call.options
+    with call.workspace.take_turn(WAIT_SECONDS):
+        if options.comment is not None:
+            return call.store.redact_comment(call.by, options.comment, reason=options.reason)
+        return call.store.redact_event(call.by, options.event, reason=options.reason or "")
+
+
+def _memories(call: _Call) -> dict[str, Any]:
+    return call.store.memories(states=call.options.state)
+
+
+def _show(call: _Call) -> dict[str, Any]:
+    return call.store.show(call.options.memory, history=call.options.history)
+
+
+def _accept(call: _Call) -> dict[str, Any]:
+    options = call.options
+    text = options.text if options.text_file is None else _read_text(options.text_file, call.stdin)
+    return call.store.accept(
+        call.by, options.memory, review_digest=options.review_digest, text=text, reason=options.reason
+    )
+
+
+def _reject(call: _Call) -> dict[str, Any]:
+    options = call.options
+    return call.store.reject(call.by, options.memory, review_digest=options.review_digest, reason=options.reason)
+
+
+def _retire(call: _Call) -> dict[str, Any]:
+    return call.store.retire(call.by, call.options.memory, reason=call.options.reason)
+
+
+def _supersede(call: _Call) -> dict[str, Any]:
+    return call.store.supersede(call.by, call.options.memory, replaces=call.options.replaces)
+
+
+def _recall(call: _Call) -> dict[str, Any]:
+    options = call.options
+    task = options.task if options.task_file is None else _read_text(options.task_file, call.stdin)
+    chosen = {} if options.budget is None else {"budget": options.budget}
+    return call.store.recall(call.by, task, paths=options.path or (), preview=options.preview, **chosen)
+
+
+def _status_of_store(call: _Call) -> dict[str, Any]:
+    return call.store.status()
+
+
+def _verify(call: _Call) -> dict[str, Any]:
+    return call.store.verify(by=call.by)
+
+
+def _read_text(name: str, stdin: TextIO) -> str:
+    try:
+        text = stdin.read() if name == "-" else Path(name).read_text("utf-8")
+    except OSError as error:
+        raise NotFound(f"{name} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"{name} is not UTF-8 text.") from None
+    return text.strip()
+
+
+_COMMANDS: Mapping[str, Callable[[_Call], dict[str, Any]]] = {
+    "doctor": _doctor,
+    "grants add": _grants_add,
+    "grants list": _grants_list,
+    "grants withdraw": _grants_withdraw,
+    "import hub-comments": _import_comments,
+    "label": _label,
+    "consolidate": _consolidate,
+    "redact": _redact,
+    "memories": _memories,
+    "show": _show,
+    "accept": _accept,
+    "reject": _reject,
+    "retire": _retire,
+    "supersede": _supersede,
+    "recall": _recall,
+    "status": _status_of_store,
+    "verify": _verify,
+}

@@ -1,0 +1,130 @@
+"""Where the command works: a checkout's own `.replica/learning/`, or a store that `--repository` and `--dir` name.
+
+1. In a checkout the scope comes from the origin remote, and the configuration cannot change it. A user name or password
+   in the remote's address is never shown.
+2. Inside a checkout, data lies only under `.replica/`, after following links, and only where Git ignores that path.
+3. Outside, the repository and the directory are named together.
+
+Source: the learning guide, "Rules" and "Local storage".
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from learning_core.cli import Workspace
+from learning_core.errors import InvalidArgument, InvalidConfiguration, UnsafeStorage
+from learning_core.identifiers import parse_scope
+from providers import registry
+from providers.turn import take_turn
+
+DATA_PATH = Path(".replica/learning")
+_REMOTE = re.compile(
+    r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>[0-9]+)(?=/))?[:/]/?(?P<path>[^:?#]+?)(?:\.git)?/?"
+)
+
+
+class CheckoutHost:
+    """Finds workspaces from a working directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def open_workspace(self, repository: str | None, directory: str | None) -> Workspace:
+        """The workspace. Raises `InvalidArgument` outside a checkout, `UnsafeStorage`, `InvalidConfiguration`."""
+        root = _find_root(self._directory)
+        if repository is not None:
+            if directory is None:
+                raise InvalidArgument("--repository needs --dir, the directory of its store.")
+            scope, why = parse_scope(repository), "named by --repository"
+        elif root is None:
+            raise InvalidArgument("This is no Git checkout; name the store with --repository and --dir.")
+        else:
+            scope, why = _scope_of_remote(root), "the origin remote of this checkout"
+        data = (self._directory / directory) if directory is not None else _required(root) / DATA_PATH
+        _check_place(data)
+        modules = root if directory is None else None
+        configuration = registry.read_configuration(data / registry.CONFIGURATION_FILE)
+        return Workspace(
+            scope,
+            registry.create_provider(configuration, data, modules),
+            {"scope from": why, "data": str(data), **_describe(configuration)},
+            lambda: registry.create_labeler(configuration, modules),
+            lambda: registry.create_consolidator(configuration, modules),
+            lambda seconds: _take_turn(data, seconds),
+        )
+
+
+def _describe(configuration: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "store": registry.describe_choice(configuration, "memory", "provider", "sqlite"),
+        "labeler": registry.describe_choice(configuration, "labeling", "labeler", "offline"),
+        "consolidator": registry.describe_choice(configuration, "consolidation", "consolidator", "recurrence"),
+    }
+
+
+def _take_turn(data: Path, seconds: float) -> AbstractContextManager[None]:
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return take_turn(data / "turn.lock", wait_seconds=seconds)
+
+
+def _check_place(data: Path) -> None:
+    """Raise `UnsafeStorage` for a directory inside a checkout that is not under `.replica/` or not ignored by Git."""
+    place = data.resolve()
+    existing = next(parent for parent in (place, *place.parents) if parent.is_dir())
+    root = _find_root(existing)
+    if root is None:
+        return
+    if not place.is_relative_to(root / ".replica") or place == root / ".replica":
+        raise UnsafeStorage(f"Inside a checkout, learning data lies only under .replica/, not in {place}.")
+    ignored = _git(root, "check-ignore", "-q", "--no-index", str(place / "learning.sqlite"))
+    if ignored.returncode != 0:
+        raise UnsafeStorage(
+            f"Git does not ignore {place}; add .replica/ to .gitignore first, so that no comment is committed."
+        )
+
+
+def _find_root(directory: Path) -> Path | None:
+    found = _git(directory, "rev-parse", "--show-toplevel")
+    return Path(found.stdout.strip()).resolve() if found.returncode == 0 else None
+
+
+def _required(root: Path | None) -> Path:
+    if root is None:
+        raise InvalidArgument("This is no Git checkout; name the store with --repository and --dir.")
+    return root
+
+
+def _scope_of_remote(root: Path) -> str:
+    found = _git(root, "config", "--get", "remote.origin.url")
+    match = _REMOTE.fullmatch(found.stdout.strip())
+    parts = match["path"].split("/") if match is not None else []
+    if match is None or len(parts) != 2:
+        raise InvalidConfiguration(
+            "The origin remote names no host/owner/name; set one, or name the store with --repository and --dir."
+        )
+    port = f":{match['port']}" if match["port"] else ""
+    return parse_scope(f"{match['host']}{port}/{parts[0]}/{parts[1]}")
+
+
+def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603 - the arguments are ours, and no shell reads them
+            [
+                "git",  # noqa: S607 - the person's own Git, wherever it is
+                "-C",
+                str(directory),
+                *arguments,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InvalidConfiguration("Git is needed to find the checkout, and it did not answer.") from error

@@ -77,11 +77,15 @@ def fill_budget(
 
 
 def render_line(record: CheckedRecord) -> str:
-    """One learning as one line of data."""
-    content, approval = record["content"], record["approval"]
-    who = clean_field(approval["by"].get("login") or approval["by"]["id"])
+    """One accepted learning as one line of data."""
+    return render_learning(record.id, record["content"], record["approval"]["by"], record["approval"]["at"])
+
+
+def render_learning(memory_id: str, content: Mapping[str, Any], by: Mapping[str, Any], at: str) -> str:
+    """One line of data. A host shows it before the acceptance too, in the name of whoever would accept."""
+    who = clean_field(by.get("login") or by["id"])
     text = json.dumps(clean_field(content["text"]).strip(), ensure_ascii=False)
-    return f"- {record.id} {content['category']}/{content['theme']}, accepted by {who} on {approval['at'][:10]}: {text}"
+    return f"- {memory_id} {content['category']}/{content['theme']}, accepted by {who} on {at[:10]}: {text}"
 
 
 def fits_paths(record: CheckedRecord, threads: Sequence[Thread | None], paths: Sequence[str]) -> bool:

@@ -1,0 +1,1 @@
+"""The pages: views that ask the store, pure functions that put its answers into words, and the forms."""

@@ -1,0 +1,66 @@
+"""What the queue says when it lists nothing: why, and what comes next. Nothing found and not yet known differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hub_learning.models import LearningRun, Repository
+from hub_learning.pages.rows import state_of
+from hub_learning.pages.times import describe_time
+from hub_learning.pages.words import count
+
+_NONE = {
+    "accepted": "No learning is accepted",
+    "rejected": "No proposal was rejected",
+    "retired": "No learning was retired",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A heading and up to a few sentences."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+def describe_empty(
+    state: str,
+    memories: Sequence[Mapping[str, Any]],
+    repository: Repository,
+    newest: LearningRun | None,
+    *,
+    prototype: str,
+    now: datetime,
+) -> Empty:
+    """Why a state has no learnings. `newest` is the newest finished search for themes."""
+    if state != "proposed":
+        return Empty(_NONE[state], ())
+    coming = _describe_next(repository, now)
+    if newest is None:
+        lines = ("The Hub has not looked for themes yet. This page shows what it finds.", *coming)
+        return Empty("No answer yet", lines)
+    if newest.result.get("complete") is False:
+        lines = ("Comments of the newest days are missing, so this is not the whole answer.", *coming)
+        return Empty("No answer yet", lines)
+    decided = [memory for memory in memories if state_of(memory) != "proposed" and memory.get("at")]
+    if decided:
+        last = max(decided, key=lambda memory: memory["at"])
+        age = describe_time(last["at"], now).age
+        return Empty("Nothing waits", (f"The last decision was made {age}.", *coming))
+    found = (
+        f"No theme was raised by {repository.min_reviewers} people in {count(repository.min_threads, 'thread')} of "
+        f"{count(repository.min_prototypes, prototype)}. All comments up to the last run were looked at."
+    )
+    return Empty("Nothing recurs yet", (found, *coming))
+
+
+def _describe_next(repository: Repository, now: datetime) -> tuple[str, ...]:
+    if not repository.enabled:
+        return ("Runs are switched off for this repository.",)
+    if repository.next_run_at is None or repository.next_run_at < now:
+        return ()
+    return (f"Next run: {describe_time(repository.next_run_at, now).full}. A new comment starts one sooner.",)

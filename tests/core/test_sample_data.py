@@ -341,13 +341,13 @@ def test_themes_of_the_sample() -> None:
     found = themes(fold("sample"), labels_of("sample"))
     recurring = {name for name, theme in found.items() if theme.problem.recurs and not theme.held_back}
     assert len(recurring) >= 8
-    assert {name for name, theme in found.items() if theme.problem.recurs and theme.held_back} == {"loading-state"}
-    assert {name for name in recurring if found[name].dissent} == {"touch-target-size"}
-    assert (found["touch-target-size"].support, found["touch-target-size"].dissent) == (4, 1)
+    assert {name for name, theme in found.items() if theme.problem.recurs and theme.held_back} == {"loading-feedback"}
+    assert {name for name in recurring if found[name].dissent} == {"target-size"}
+    assert (found["target-size"].support, found["target-size"].dissent) == (4, 1)
     short = {name: theme.problem for name, theme in found.items() if not theme.problem.recurs}
     assert {name: (len(side.reviewers), len(side.threads), len(side.prototypes)) for name, side in short.items()} == {
-        "alt-text": (1, 2, 2),
-        "magic-number": (2, 2, 1),
+        "text-alternatives": (1, 2, 2),
+        "named-constants": (2, 2, 1),
     }
 
 
@@ -472,7 +472,7 @@ def test_the_synthetic_log_is_small_and_has_its_themes() -> None:
         found = themes(listed(name), labels_of("synthetic"))
         recurring = {key for key, theme in found.items() if theme.problem.recurs and not theme.held_back}
         assert len(recurring) >= 3
-        assert {key for key in recurring if found[key].dissent} == {"touch-target-size"}
+        assert {key for key in recurring if found[key].dissent} == {"target-size"}
 
 
 def test_the_synthetic_themes_are_of_the_default_categories() -> None:

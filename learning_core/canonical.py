@@ -94,7 +94,8 @@ def check_plain(value: Any) -> bool:
                     _check_unicode(item)
             elif kind is dict:
                 containers = True
-                astral = any(map(_check_key, item)) or astral
+                # Not any(): it would stop at the first, and every key is to be checked.
+                astral = max(map(_check_key, item), default=False) or astral
                 below.extend(item.values())
             elif kind is list:
                 containers = True

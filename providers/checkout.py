@@ -114,17 +114,8 @@ def _scope_of_remote(root: Path) -> str:
 
 def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(  # noqa: S603 - the arguments are ours, and no shell reads them
-            [
-                "git",  # noqa: S607 - the person's own Git, wherever it is
-                "-C",
-                str(directory),
-                *arguments,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
+        # The arguments are ours, no shell reads them, and Git is the person's own, wherever it is.
+        command = ["git", "-C", str(directory), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InvalidConfiguration("Git is needed to find the checkout, and it did not answer.") from error

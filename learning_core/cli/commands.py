@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -90,6 +91,11 @@ def main(
         if options.json and report is not None:
             _print_json({**report, "error": {"code": error.code, "message": error.message}}, stdout)
         print(f"error: {error.code}: {clean_field(error.message)}", file=stderr)
+        return FAILED
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        print(f"error: internal_error: {type(error).__name__} at {place}; please report this", file=stderr)
         return FAILED
     if options.json:
         _print_json(result, stdout)

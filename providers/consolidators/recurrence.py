@@ -1,9 +1,9 @@
 """Propose a theme where reviewers raised it again and again: deterministic, and easy to check by hand.
 
 A theme is proposed when distinct threads, prototypes and reviewers observed the problem. It is held back, with the
-reason in the diagnostics, while it is contested (2 · dissenting reviewers ≥ supporting reviewers), while an accepted learning
-for it is in use, and after a rejection or retirement until a comment that was not cited before supports it. When an
-accepted learning has stopped applying, the proposal offers to replace it.
+reason in the diagnostics, while it is contested (2 · dissenting reviewers ≥ supporting reviewers), while an accepted
+learning for it is in use, and after a rejection or retirement until a comment that was not cited before supports it.
+When an accepted learning has stopped applying, the proposal offers to replace it.
 
 The text of a proposal is the instruction that its labels give most often; support and dissent stand beside it.
 

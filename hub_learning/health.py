@@ -10,7 +10,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
 from hub_learning import wakeups
-from hub_learning.logs import describe_failure
+from hub_learning.logs import name_failure
 
 
 @require_safe
@@ -38,5 +38,5 @@ def _check(check: Callable[[], object]) -> str:
     try:
         check()
     except Exception as error:
-        return describe_failure(error)
+        return name_failure(error)
     return "ok"

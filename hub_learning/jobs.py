@@ -113,7 +113,7 @@ def import_comments(repository: Repository, step: Step, run: LearningRun) -> boo
 
 def label(repository: Repository, step: Step, run: LearningRun) -> bool:
     """Ask the labeler once. It goes on while comments remain that it was not asked about."""
-    with closing(stores.create_labeler()) as labeler:
+    with closing(stores.create_labeler(repository)) as labeler:
         result = stores.open_store(repository).label(
             HUB_AGENT, labeler, max_requests=1, withheld_comments=stores.withheld_comments(repository)
         )

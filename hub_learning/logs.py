@@ -24,16 +24,24 @@ class CodesOnlyFormatter(logging.Formatter):
         error = ei[1]
         lines: list[str] = []
         while error is not None:
-            lines.append(describe_failure(error))
-            lines += [
-                f"  at {frame.filename}:{frame.lineno} in {frame.name}"
-                for frame in traceback.extract_tb(error.__traceback__)
-            ]
+            lines.append(name_failure(error))
+            lines += [f"  at {place}" for place in list_places(error)]
             error = error.__cause__ or error.__context__
         return "\n".join(lines)
 
 
 def describe_failure(error: BaseException) -> str:
+    """An exception in one line: its name, and where it was raised."""
+    places = list_places(error)
+    return f"{name_failure(error)} at {places[-1]}" if places else name_failure(error)
+
+
+def list_places(error: BaseException) -> list[str]:
+    """The places that an exception passed, where it was raised last."""
+    return [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def name_failure(error: BaseException) -> str:
     """The class of an exception, and its code if it is a refusal."""
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     code = getattr(error, "code", None)

@@ -19,6 +19,7 @@ from django.utils import timezone
 from hub_learning import stores
 from hub_learning.models import Repository, SecurityAuditEntry, Step
 from hub_learning.steps import enqueue_step
+from learning_core.errors import EvidenceUnavailable
 from learning_core.identifiers import Principal
 
 Result = dict[str, Any]
@@ -35,29 +36,32 @@ def do_accept(
 ) -> Result:
     """Accept a proposal as the person saw it; with `text`, edited. Raises what `LearningStore.accept` raises."""
     store = stores.open_store(repository)
+    withheld = stores.withheld_comments(repository)
+    if withheld and store.show(memory_id, withheld_comments=withheld)["memory"].get("withheld"):
+        raise EvidenceUnavailable("A comment that this proposal cites was just edited or deleted.", record_id=memory_id)
     result = store.accept(by, memory_id, review_digest=review_digest, text=text, reason=reason)
-    _audit(repository, by, "learning.accept", memory_id)
+    _audit_decision(repository, by, "accept", result)
     return result
 
 
 def do_reject(repository: Repository, by: Principal, memory_id: str, *, review_digest: str, reason: str) -> Result:
     """Reject a proposal as the person saw it. Raises what `LearningStore.reject` raises."""
     result = stores.open_store(repository).reject(by, memory_id, review_digest=review_digest, reason=reason)
-    _audit(repository, by, "learning.reject", memory_id)
+    _audit_decision(repository, by, "reject", result)
     return result
 
 
 def do_retire(repository: Repository, by: Principal, memory_id: str, *, reason: str) -> Result:
     """Stop using an accepted learning. Raises what `LearningStore.retire` raises."""
     result = stores.open_store(repository).retire(by, memory_id, reason=reason)
-    _audit(repository, by, "learning.retire", memory_id)
+    _audit_decision(repository, by, "retire", result)
     return result
 
 
 def do_supersede(repository: Repository, by: Principal, memory_id: str, *, replaces: Sequence[str]) -> Result:
     """Record what an accepted learning replaces. Raises what `LearningStore.supersede` raises."""
     result = stores.open_store(repository).supersede(by, memory_id, replaces=replaces)
-    _audit(repository, by, "learning.supersede", memory_id)
+    _audit_decision(repository, by, "supersede", result)
     return result
 
 
@@ -73,8 +77,9 @@ def do_add_grant(
     """Permit purposes, and enable the repository with its first grant. Raises what `LearningStore.add_grant` raises."""
     store = stores.open_store(repository)
     result = store.add_grant(by, purposes=purposes, time_from=time_from, time_to=time_to, reason=reason)
+    grant_id = result["grant"]["id"]
     with transaction.atomic():
-        _audit(repository, by, "grant.add", result["grant"]["id"])
+        _audit(repository, by, "grant.add", grant_id, stores.find_audit_position(store, "grant.add", grant_id))
         if not repository.enabled:
             _enable(repository, by)
         enqueue_step(repository, Step.Kind.IMPORT)
@@ -121,7 +126,20 @@ def _enable(repository: Repository, by: Principal) -> None:
     repository.save(update_fields=["enabled", "enabled_by", "enabled_at", "next_run_at"])
 
 
-def _audit(repository: Repository, by: Principal, action: str, subject: str) -> None:
+def _audit_decision(repository: Repository, by: Principal, verb: str, result: Result) -> None:
+    memory = result["memory"]
+    position = stores.find_audit_position(
+        stores.open_store(repository), f"memory.{verb}", memory["id"], memory["version"]
+    )
+    _audit(repository, by, f"learning.{verb}", memory["id"], position)
+
+
+def _audit(repository: Repository, by: Principal, action: str, subject: str, position: int | None = None) -> None:
     SecurityAuditEntry.objects.create(
-        actor=by.id, action=action, repository=repository, subject=subject, scope=repository.scope
+        actor=by.id,
+        action=action,
+        repository=repository,
+        subject=subject,
+        scope=repository.scope,
+        position=position,
     )

@@ -165,19 +165,18 @@ class InMemoryProvider:
         expected: Mapping[str, Head] = NOTHING_EXPECTED,
     ) -> None:
         """Replace a stored event, at its position, with its redacted copy."""
-        (copy,) = _rows("events", [record])
         receipts = _rows("audit", audit)
         with self._lock:
             kept = self._open(scope, expected)
-            place = _find_place(kept, copy)
-            stored = kept.rows[place]
-            redacts = stored.canonical != copy.canonical
-            if redacts:
-                reason = check_redacted_copy(json.loads(stored.canonical), json.loads(copy.canonical))
-                if reason is not None:
-                    raise Conflict(f"The event {record.id} is not redacted: {reason}.", record_id=record.id)
+            place = _find_place(kept, "events", record.id, 0)
+            stored = kept.rows[place].canonical
+            redacts = stored != record.canonical
+            reason = check_redacted_copy(json.loads(stored), json.loads(record.canonical)) if redacts else None
+            if reason is not None:
+                raise Conflict(f"The event {record.id} is not redacted: {reason}.", record_id=record.id)
             new = _leave_out_stored(kept, receipts)
             if redacts:
+                (copy,) = _rows("events", [record])
                 kept.rows[place] = copy
                 group = copy.fields.groups[0]
                 kept.heads[group] = advance_redacted(kept.heads[group], copy.digest)
@@ -200,7 +199,7 @@ class InMemoryProvider:
         receipts = _rows("audit", audit)
         with self._lock:
             kept = self._open(scope, expected)
-            place = _find_place(kept, intact)
+            place = _find_place(kept, stream, record.id, intact.fields.version)
             if kept.rows[place].fields.redacted != intact.fields.redacted:
                 raise Conflict(f"The record {record.id} was redacted in one place only.", record_id=record.id)
             new = _leave_out_stored(kept, receipts)
@@ -253,10 +252,10 @@ def _leave_out_stored(kept: _Scope, rows: Sequence[_Stored]) -> list[_Stored]:
     return list(new.values())
 
 
-def _find_place(kept: _Scope, row: _Stored) -> int:
-    place = kept.places.get((row.stream, row.id, row.fields.version))
+def _find_place(kept: _Scope, stream: str, record_id: str, version: int) -> int:
+    place = kept.places.get((stream, record_id, version))
     if place is None:
-        raise Conflict(f"No record {row.id} is stored.", record_id=row.id)
+        raise Conflict(f"No record {record_id} is stored.", record_id=record_id)
     return place
 
 

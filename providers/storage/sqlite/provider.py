@@ -184,7 +184,6 @@ class SqliteProvider:
 
         If a reader prevents the latter for 50 ms, a durable mark stays: `sweep`, or a later write, finishes it.
         """
-        fields = read_fields("events", record.data)
         entries = prepare("audit", audit)
         with writing(self._files, self._busy_timeout_ms) as connection:
             key = open_scope(connection, scope, expected)
@@ -194,7 +193,7 @@ class SqliteProvider:
                 reason = check_redacted_copy(stored, copy)
                 if reason is not None:
                     raise Conflict(f"The event {record.id} is not redacted: {reason}.", record_id=record.id)
-                replace_row(connection, row.key, record, fields)
+                replace_row(connection, row.key, record, read_fields("events", record.data))
                 save_head(connection, row.head, advance_redacted(read_head(connection, row.head), record.digest))
                 request_purge(connection)
             append(connection, key, entries)

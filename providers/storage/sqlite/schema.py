@@ -92,6 +92,12 @@ def read_version(connection: apsw.Connection) -> int:
 
     Raises `NewerStore` for a version this program does not know, `StorageFailed` for another program's database.
     """
+    if connection.pragma("application_id") != APPLICATION_ID:
+        if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
+            return 0
+        # Another process may have made the tables since the first look.
+        if connection.pragma("application_id") != APPLICATION_ID:
+            raise StorageFailed(f"{connection.filename} is another program's database. Move it away.")
     version = int(connection.pragma("user_version"))
     if version > len(MIGRATIONS):
         raise NewerStore(
@@ -99,9 +105,6 @@ def read_version(connection: apsw.Connection) -> int:
             found=version,
             supported=len(MIGRATIONS),
         )
-    foreign = connection.pragma("application_id") != APPLICATION_ID
-    if foreign and (version or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()):
-        raise StorageFailed(f"{connection.filename} is another program's database. Move it away.")
     return version
 
 

@@ -1,0 +1,30 @@
+"""The shipped suite, run against the providers that ship."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from providers.conformance.storage import (
+    HeadConformance,
+    MemoryProviderConformance,
+    RedactionConformance,
+    RepairConformance,
+)
+from providers.storage.in_memory import InMemoryProvider
+from providers.storage.sqlite import SqliteProvider
+
+
+class TestSqlite(MemoryProviderConformance, RedactionConformance, HeadConformance, RepairConformance):
+    @pytest.fixture
+    def open_provider(self, tmp_path: Path) -> Callable[[], SqliteProvider]:
+        return lambda: SqliteProvider(tmp_path / "data")
+
+
+class TestInMemory(MemoryProviderConformance, RedactionConformance, HeadConformance, RepairConformance):
+    @pytest.fixture
+    def open_provider(self) -> Callable[[], InMemoryProvider]:
+        provider = InMemoryProvider()
+        return lambda: provider

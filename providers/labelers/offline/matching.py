@@ -7,7 +7,7 @@ A clause is about a theme where one of the theme's phrases stands in it. What it
 3. A question counts only when it suggests something ("could we ...?", "why not ...?") or is a bare hint ("typo?").
 4. A negation right before the phrase ("not a typo"): no label.
 5. Praise without a request ("nice contrast"): `strength`.
-6. A pattern, or a topic with a request: `problem`. A topic alone says nothing.
+6. A pattern, or a topic with a request at most `MAX_DISTANCE` words away: `problem`. A topic alone says nothing.
 
 Where phrases of several themes overlap, the longest is the most exact one and wins. A comment gets at most one label
 for a theme and at most `MAX_LABELS`: problems first, then disagreements, then strengths; patterns before topics; more
@@ -24,6 +24,7 @@ from providers.labelers.offline.reading import Clause, read_clauses
 from providers.labelers.offline.themes import Theme, Themes, Use
 
 MAX_LABELS = 3
+MAX_DISTANCE = 3
 _RANK = ("problem", "disagreement", "strength")
 _ASKING_WORDS = frozenset({"is", "are", "was", "does", "do", "did", "has", "have", "why", "what", "how", "when", "who"})
 
@@ -86,16 +87,15 @@ def _find(clause: Clause, number: int, themes: Themes, target: str | None) -> It
     hits = list(_hits(clause, themes, target))
     if not hits or _has(themes, "report", clause):
         return
-    contradictions = _spans(themes, "contradiction", clause)
-    for hit in _without_overlaps(hits):
-        observation = _decide_observation(clause, hit, themes, contradictions)
-        if observation is not None:
-            yield _Finding(
-                hit.use.theme,
-                observation,
-                f'matched "{hit.phrase.source}"',
-                (_RANK.index(observation), not hit.use.asks, -clause.text.count(" ", *hit.span), number, hit.order),
-            )
+    decided = [(hit, observation) for hit in hits if (observation := _decide_observation(clause, hit, themes))]
+    for hit, observation in _without_overlaps(decided):
+        words = clause.text.count(" ", *hit.span)
+        yield _Finding(
+            hit.use.theme,
+            observation,
+            f'matched "{hit.phrase.source}"',
+            (_RANK.index(observation), not hit.use.asks, -words, number, hit.order),
+        )
 
 
 def _hits(clause: Clause, themes: Themes, target: str | None) -> Iterator[_Hit]:
@@ -108,27 +108,34 @@ def _hits(clause: Clause, themes: Themes, target: str | None) -> Iterator[_Hit]:
         yield _Hit(phrase, use, span, order)
 
 
-def _without_overlaps(hits: list[_Hit]) -> list[_Hit]:
-    kept: list[_Hit] = []
-    for hit in sorted(hits, key=lambda hit: (-hit.length, not hit.use.asks, hit.order)):
-        if all(hit.span[1] <= other.span[0] or other.span[1] <= hit.span[0] for other in kept):
-            kept.append(hit)
+def _without_overlaps(decided: list[tuple[_Hit, str]]) -> list[tuple[_Hit, str]]:
+    kept: list[tuple[_Hit, str]] = []
+    for hit, observation in sorted(decided, key=lambda item: (-item[0].length, not item[0].use.asks, item[0].order)):
+        if all(hit.span[1] <= other.span[0] or other.span[1] <= hit.span[0] for other, _ in kept):
+            kept.append((hit, observation))
     return kept
 
 
-def _decide_observation(clause: Clause, hit: _Hit, themes: Themes, contradictions: list[Span]) -> str | None:
-    if any(end == hit.span[0] or start == hit.span[1] for start, end in contradictions):
+def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None:
+    if _is_contradicted(clause, hit, themes):
         return "disagreement"
-    if any(start < hit.span[1] and hit.span[0] < end for start, end in contradictions):
-        return None
     if clause.question and not _suggests(clause, hit, themes):
         return None
-    if any(0 <= clause.text.count(" ", end, hit.span[0]) <= 1 for _, end in _before(themes, clause, hit)):
+    if any(_stands_before(clause, span, hit.span) for span in _spans(themes, "negation", clause)):
         return None
-    requested = _has(themes, "request", clause) or (clause.question and _has(themes, "suggestion", clause))
-    if not requested and _has(themes, "praise", clause):
+    requests = _spans(themes, "request", clause)
+    if clause.question:
+        requests += _spans(themes, "suggestion", clause)
+    if not requests and _has(themes, "praise", clause):
         return "strength"
-    return "problem" if hit.use.asks or requested else None
+    if hit.use.asks:
+        return "problem"
+    return "problem" if any(_stands_near(clause, span, hit.span) for span in requests) else None
+
+
+def _is_contradicted(clause: Clause, hit: _Hit, themes: Themes) -> bool:
+    before = any(end == hit.span[0] for _, end in _spans(themes, "against", clause))
+    return before or any(start == hit.span[1] for start, _ in _spans(themes, "against-after", clause))
 
 
 def _suggests(clause: Clause, hit: _Hit, themes: Themes) -> bool:
@@ -136,8 +143,13 @@ def _suggests(clause: Clause, hit: _Hit, themes: Themes) -> bool:
     return bare or _has(themes, "suggestion", clause)
 
 
-def _before(themes: Themes, clause: Clause, hit: _Hit) -> list[Span]:
-    return [span for span in _spans(themes, "negation", clause) if span[1] <= hit.span[0]]
+def _stands_before(clause: Clause, cue: Span, hit: Span) -> bool:
+    return cue[1] <= hit[0] and clause.text.count(" ", cue[1], hit[0]) <= 1
+
+
+def _stands_near(clause: Clause, cue: Span, hit: Span) -> bool:
+    first, second = sorted((cue, hit))
+    return clause.text.count(" ", first[1], second[0]) <= MAX_DISTANCE
 
 
 def _spans(themes: Themes, cue: str, clause: Clause) -> list[Span]:

@@ -1,7 +1,7 @@
 """The phrase language of a themes file: read a phrase, compile it, and find it in a clause.
 
 A phrase is matched against the words of one clause (see `reading`): lower-case words with one space between
-them, no punctuation, and the placeholder `¤` for anything that is code. The language, by example:
+them, no punctuation, and the placeholders `¤` for code and `¤q` for quoted words. The language, by example:
 
 | phrase                      | matches                                                                   |
 |-----------------------------|---------------------------------------------------------------------------|
@@ -14,7 +14,8 @@ them, no punctuation, and the placeholder `¤` for anything that is code. The la
 | `^ remove`                  | only at the start of a clause, after lead-ins such as "nit" and "please"  |
 | `add test $`                | only at the end of a clause                                               |
 | `{should} be named`         | the word list `should` of the file's `[words]` table                      |
-| `call it <code>`            | a name, a path, a number with a unit: whatever a reader would call code   |
+| `call it <code>`            | a name, a path, quoted words: whatever is not prose                       |
+| `drop the <quoted>`         | quoted words only; `<substitution>` is s/this/that/                       |
 
 Apostrophes may be missing in what people write ("dont"), and a hyphen is the same as a space.
 
@@ -35,9 +36,10 @@ MAX_REPEATS = 3
 MAX_DEPTH = 5
 MAX_NODES = 1500
 CODE = "¤"
+QUOTED = "¤q"
 SUBSTITUTION = "¤s"
 
-_TOKEN = re.compile(r"\.\.\.|[()|?^$]|(?<=[)])\*|\{[a-z][a-z-]*\}|<code>|<substitution>|\*?[\w'+]+\*?|[-/\s]+")
+_TOKEN = re.compile(r"\.\.\.|[()|?^$]|(?<=[)])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>|\*?[\w'+]+\*?|[-/\s]+")
 
 
 class PhraseError(ValueError):
@@ -245,7 +247,9 @@ class _Reader:
         if token in "?*":
             raise PhraseError(f"a {token!r} with nothing before it")
         if token == "<code>":
-            return _Word(CODE)
+            return _Either((_Word(CODE), _Word(QUOTED)))
+        if token == "<quoted>":
+            return _Word(QUOTED)
         if token == "<substitution>":
             return _Word(SUBSTITUTION)
         return _Word(token.strip("*").lower(), token.startswith("*"), token.endswith("*"))

@@ -2,7 +2,7 @@
 
 Quotations, code and addresses are somebody else's words, so they go first: fenced and indented blocks (suggestions
 too), lines that begin with `>`, HTML comments, images and addresses are dropped; inline code, quoted strings, names
-with underscores, paths and numbers with units become the placeholder `¤`. Then the text is cut at sentence ends,
+with underscores and paths become placeholders. Then the text is cut at sentence ends,
 list items, blank lines and "but". The work is linear in the length of the text: every regular expression here is
 bounded, and at most `MAX_OWN` characters of own words are read.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from providers.labelers.offline.phrases import CODE, SUBSTITUTION
+from providers.labelers.offline.phrases import CODE, QUOTED, SUBSTITUTION
 
 MAX_TEXT = 262_144
 MAX_OWN = 20_000
@@ -31,9 +31,11 @@ _REPLACED = (
     (re.compile(r"``[^`\n]{1,300}``|`[^`\n]{1,300}`"), f" {CODE} "),
     (re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>"), " "),
     (re.compile(r"\bs/[^/\n]{1,80}/[^/\n]{0,80}/?(?!\w)"), f" {SUBSTITUTION} "),
-    (re.compile(r'"[^"\n]{1,300}"'), f" {CODE} "),
-    (re.compile(r"(?<!\w)'[^'\n]{1,80}'(?!\w)"), f" {CODE} "),
+    (re.compile(r'"[^"\n]{1,300}"'), f" {QUOTED} "),
+    (re.compile(r"(?<!\w)'[^'\n]{1,80}'(?!\w)"), f" {QUOTED} "),
+    (re.compile(r"\b([a-zA-Z]{1,64})\((?:s|es)?\)"), r"\1 "),
     (re.compile(r"\b[\w.]{1,64}\([^()\n]{0,120}\)"), f" {CODE} "),
+    (re.compile(r"\b(?:[A-Z][a-z0-9]{1,30}){2,6}\b"), f" {CODE} "),
     (re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx)\.", re.IGNORECASE), " "),
 )
 _BOUNDARY = re.compile(r"([.!?…;])(?:[.!?…;]*)(?=[\s)\]\"']|\Z)|\n {0,8}\n|\n(?= {0,8}(?:[-*+•]|\d{1,3}[.)]) )")
@@ -131,7 +133,7 @@ def _sentences(own: str) -> Iterator[tuple[str, bool]]:
 def _words(part: str) -> Iterator[str]:
     for found in _WORD.finditer(part.lower()):
         raw = found[0].strip(".:;*~^'_<>=#&%$@\\")
-        if raw in ("+1", "-1", "++", "+2", "-2", CODE, SUBSTITUTION):
+        if raw in ("+1", "-1", "++", "+2", "-2", CODE, QUOTED, SUBSTITUTION):
             yield raw
             continue
         for piece in _pieces(raw):

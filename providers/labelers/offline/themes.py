@@ -21,7 +21,7 @@ from providers.labelers.offline.reading import Clause
 SHIPPED = Path(__file__).with_name("themes.toml")
 MAX_FILE = 1_000_000
 MAX_INSTRUCTION = 300
-CUES = ("lead-in", "report", "request", "suggestion", "praise", "negation", "contradiction", "aside")
+CUES = ("lead-in", "report", "request", "suggestion", "praise", "negation", "against", "against-after", "aside")
 TARGETS = ("element", "file", "page")
 _THEME_MEMBERS = {
     "category": str,

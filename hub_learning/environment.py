@@ -69,12 +69,14 @@ def read_environment(variables: Mapping[str, str], base: Path) -> Environment:
     get = {name: value.strip() for name, value in variables.items() if value.strip()}.get
     bind = get("HUB_BIND") or "127.0.0.1:8000"
     host, port = split_bind(bind)
+    if get("HUB_ORIGIN") is None and not is_loopback(host):
+        raise refuse("HUB_BIND", f"is {bind}, which other machines reach; set HUB_ORIGIN to the address they use")
     origin = (get("HUB_ORIGIN") or f"http://{'localhost' if host == '::1' else host}:{port}").lower()
     if _ORIGIN.fullmatch(origin) is None:
         raise refuse("HUB_ORIGIN", "is an origin such as https://hub.example.com: scheme, host, optional port, no path")
     production = not is_loopback(urlsplit(origin).hostname or "")
     if not production and not is_loopback(host):
-        raise refuse("HUB_BIND", f"is {bind}, which other machines reach; set HUB_ORIGIN to the address they use")
+        raise refuse("HUB_BIND", f"is {bind}, which other machines reach, but HUB_ORIGIN is {origin}")
     local_sign_in = read_switch("HUB_LOCAL_SIGN_IN", get("HUB_LOCAL_SIGN_IN"), default=not production)
     if production:
         check_production({name: get(name) for name in PRODUCTION_NEEDS}, origin, local_sign_in=local_sign_in)
@@ -150,8 +152,8 @@ def read_database(url: str | None, directory: Path) -> Mapping[str, object]:
     """Django's settings of a database: `sqlite:///<path>`, `postgresql://…`, or hub.sqlite in the directory."""
     parts = urlsplit(url or "")
     if url is None or parts.scheme == "sqlite":
-        path = Path(unquote(parts.path)) if url else directory / "hub.sqlite"
-        if parts.netloc or not path.is_absolute():
+        path = Path("/", unquote(parts.path).lstrip("/")) if url else directory / "hub.sqlite"
+        if parts.netloc or path == Path("/"):
             raise refuse("DATABASE_URL", "names a SQLite file as sqlite:///absolute/path")
         return {
             "ENGINE": "django.db.backends.sqlite3",

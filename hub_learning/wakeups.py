@@ -13,7 +13,9 @@ from functools import cache
 from django.conf import settings
 from django.db import transaction
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+from redis.retry import Retry
 from rq import Queue
 from rq.serializers import JSONSerializer
 
@@ -27,8 +29,10 @@ COALESCE_SECONDS = 5
 
 @cache
 def connection() -> Redis:
-    """This process's connections to Redis or Valkey."""
-    return Redis.from_url(settings.HUB.redis_url)
+    """This process's connections for wake-ups. They give up soon: a request must not wait for Redis, and need not."""
+    return Redis.from_url(
+        settings.HUB.redis_url, socket_connect_timeout=1, socket_timeout=2, retry=Retry(NoBackoff(), 1)
+    )
 
 
 def queue() -> Queue:

@@ -14,6 +14,8 @@ import signal
 import sys
 from typing import Any
 
+from django.conf import settings
+from redis import Redis
 from rq import Worker
 from rq.executions import Execution
 from rq.job import Job
@@ -48,7 +50,8 @@ class HubWorker(Worker):
 
 def make_worker() -> HubWorker:
     """A worker for the one queue. It reads jobs as JSON only."""
-    return HubWorker([wakeups.queue()], connection=wakeups.connection(), serializer=JSONSerializer)
+    connection = Redis.from_url(settings.HUB.redis_url)
+    return HubWorker([wakeups.QUEUE], connection=connection, serializer=JSONSerializer)
 
 
 def die_with_parent(parent: int | None = None) -> None:

@@ -117,13 +117,13 @@ def read_sources(place: Place, memory: Mapping[str, Any]) -> dict[str, Source]:
 
 
 def describe_source(comment: Comment, place: Place) -> Source:
-    """A link only where it is a web address; the prototype by its title, with its number for a pull request."""
+    """A link only where it is a web address; the prototype by its title and ID."""
     build = comment.thread.build
     if build is None:
         return Source(_web_address(comment.url), place.prototype)
     prototype = build.prototype
-    number = prototype.prototype_id if place.prototype == "prototype" else f"#{prototype.prototype_id}"
-    name = f"{number} {prototype.title}" if prototype.title else f"{place.prototype} {number}"
+    number = prototype.prototype_id
+    name = f"{prototype.title} ({number})" if prototype.title else f"{place.prototype} {number}"
     return Source(_web_address(comment.url) or _web_address(prototype.url), name)
 
 

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from hub_learning.pages.quoting import show_text
 from hub_learning.pages.rows import Voices, describe_notices, describe_since, state_of
 from hub_learning.pages.times import When, describe_time
-from hub_learning.pages.words import STATE_WORDS, count, describe_counts, describe_refusal, title
+from hub_learning.pages.words import STATE_WORDS, count, describe_refusal, title
 
 LONG_QUOTE = 1500
 EXCERPT = 240
@@ -167,7 +167,7 @@ def build_review(memory: Mapping[str, Any], frame: Frame) -> Review:
         rationale=show_text(memory["rationale"]) if memory.get("rationale") else None,
         voices=Voices(support["reviewers"], dissent["reviewers"]) if support and dissent else None,
         facts=_build_facts(support, frame.prototype) if support else (),
-        support=_build_evidence(memory, "evidence", _describe_support(support, frame.prototype), frame),
+        support=_build_evidence(memory, "evidence", _describe_support(support), frame),
         dissent=_build_evidence(memory, "counterevidence", _describe_dissent(dissent), frame),
         contested=bool(memory.get("contested")),
         in_use=bool(memory.get("inUse")),
@@ -191,7 +191,8 @@ def describe_person(actor: Mapping[str, Any] | None) -> Person:
         login = (actor or {}).get("login")
         return Person(login or "unknown author", "?", 0)
     identity: str = actor["id"]
-    name = actor.get("login") or identity.rsplit(":", 1)[-1].rsplit("/", 1)[-1]
+    last = identity.rsplit(":", 1)[-1].rsplit("/", 1)[-1]
+    name = actor.get("login") or (f"user {last}" if last.isdigit() else last)
     return Person(name, name[:1].upper(), 1 + zlib.crc32(identity.encode()) % 7)
 
 
@@ -200,8 +201,9 @@ def _build_facts(support: Mapping[str, int], prototype: str) -> tuple[tuple[int,
     return tuple((support[member], noun if support[member] == 1 else f"{noun}s") for member, noun in nouns)
 
 
-def _describe_support(support: Mapping[str, int] | None, prototype: str) -> str:
-    return f"Supported by {describe_counts(support, prototype)}" if support else "Support"
+def _describe_support(support: Mapping[str, int] | None) -> str:
+    number = support["comments"] if support else 0
+    return f"{count(number, 'comment')} {'supports' if number == 1 else 'support'} it"
 
 
 def _describe_dissent(dissent: Mapping[str, int] | None) -> str:

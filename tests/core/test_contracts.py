@@ -50,6 +50,13 @@ def test_a_schema_satisfies_the_metaschema_and_names_itself(name: str) -> None:
     assert document["title"]
 
 
+def test_the_guide_lists_every_schema_and_every_file_of_vectors() -> None:
+    guide = (V1 / "README.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z0-9.-]+)`", guide))
+    assert set(KINDS) <= named
+    assert {path.name for path in V1.glob("vectors/*")} <= named
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_record_names_its_version(kind: str) -> None:
     document = documents()[f"{kind}.schema.json"]

@@ -12,8 +12,8 @@ from learning_core.canonical import canonical_bytes
 from learning_core.comment_log import LoggedComment, read_snapshot
 from learning_core.errors import Damaged
 from learning_core.provider import check_redacted_copy
-from learning_core.records import STREAM_KINDS, CheckedRecord, check, check_valid, seal
-from tests.core.contract_files import Case, example, examples
+from learning_core.records import STREAM_KINDS, CheckedRecord, check, check_valid, record_digest, seal
+from tests.core.contract_files import Case, example, examples, validators
 
 STORED = [case for case in examples() if case.kind in STREAM_KINDS.values()]
 SCOPE = "github.com/acme/checkout-prototypes"
@@ -81,6 +81,37 @@ def with_one_text_changed(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [[*value[:i], v, *value[i + 1 :]] for i, child in enumerate(value) for v in with_one_text_changed(child)]
     return []
+
+
+OTHER_DIGEST = "sha256:" + "0" * 64
+OTHER_EVENT = "event_" + "0" * 64
+FORGERIES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a learning with another content digest": (
+        "memory-record.accepted",
+        {"contentDigest": OTHER_DIGEST},
+        "contentDigest",
+    ),
+    "a learning with another review digest": ("memory-record.proposed", {"reviewDigest": OTHER_DIGEST}, "reviewDigest"),
+    "a label moved to another comment": ("event.label", {"parentEventId": OTHER_EVENT}, "parentEventId"),
+    "a retraction moved to another comment": ("event.retraction", {"parentEventId": OTHER_EVENT}, "parentEventId"),
+    "a marker moved to another comment": ("event.no_annotation", {"parentEventId": OTHER_EVENT}, "parentEventId"),
+    "a grant whose range ends where it begins": (
+        "consent-grant",
+        {"range": {"from": "2026-01-01T00:00:00.000000Z", "to": "2026-01-01T00:00:00.000000Z"}},
+        "range",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forger_who_makes_the_digest_right_is_still_refused(name: str) -> None:
+    example_name, members, reason = FORGERIES[name]
+    kind = example_name.split(".")[0]
+    forged = {**example(example_name), **members}
+    forged["digest"] = record_digest(kind, forged)
+    assert validators(kind).verdicts(forged) == (True, True)
+    with pytest.raises(Damaged, match=reason):
+        check(kind, canonical_bytes(forged), SCOPE)
 
 
 # Derived IDs ---------------------------------------------------------------------------------------------------------

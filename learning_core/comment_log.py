@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from learning_core.canonical import digest, parse_json
+from learning_core.canonical import digest, parse_json, proven_digest
 from learning_core.errors import InvalidLog
 from learning_core.identity import has_stable_id
 from learning_core.records import check_valid
@@ -214,7 +214,7 @@ def _read_comment(comment: Mapping[str, Any], reply_to: str | None) -> LoggedCom
 
 
 def _thread_digest(thread: LoggedThread) -> str:
-    return digest(
+    return proven_digest(
         [
             thread.prototype_id,
             thread.branch,

@@ -16,7 +16,7 @@ BEGINNING = "0001-01-01T00:00:00.000000Z"
 """Before every comment: where the cover of a complete collection begins."""
 
 _FORM = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?(Z|[+-][0-9]{2}:[0-5][0-9]))?",
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])(?:\.([0-9]{1,6}))?(Z|[+-][0-9]{2}:[0-5][0-9]))?",
     re.ASCII,
 )
 
@@ -26,14 +26,11 @@ def normalize(text: str) -> str:
     match = _FORM.fullmatch(text)
     if match is None or match[2] is None:
         raise InvalidTimestamp(f"{text[:40]!r} is not a time such as 2026-11-30T12:00:00Z.")
-    if match[4] == "Z" and len(match[3] or "") == 6 and text[:4] != "0000":
-        # The common, already normal form; only its calendar remains to be checked.
-        candidate = text
-    else:
-        candidate = f"{match[1]}T{match[2]}.{(match[3] or ''):0<6}{match[4]}"
+    candidate = f"{match[1]}T{match[2]}.{(match[3] or ''):0<6}{match[4]}"
     try:
         instant = datetime.fromisoformat(candidate)
-        return format_instant(instant)
+        # The common, already normal form needs no more than the check of its calendar.
+        return text if candidate == text and match[4] == "Z" else format_instant(instant)
     except (ValueError, OverflowError):
         raise InvalidTimestamp(f"{text[:40]!r} is not a time in the calendar.") from None
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from learning_core.audit import Plan, seal_entry, seal_receipts
-from learning_core.canonical import digest
+from learning_core.canonical import proven_digest
 from learning_core.comment_log import LoggedComment, LoggedThread, Snapshot
 from learning_core.errors import InvalidLog, NotPermitted, SnapshotConflict, SnapshotTooOld, WrongRepository
 from learning_core.evidence import Thread, Version
@@ -259,7 +259,7 @@ class _Builder:
         if comment.edited_at is not None and comment.edited_at > stored_at:
             return comment.edited_at
         stored_edit = stored_at if stored_at > comment.created_at else None
-        if digest(_payload(comment, stored_edit)) == newest.event["payloadDigest"]:
+        if proven_digest(_payload(comment, stored_edit)) == newest.event["payloadDigest"]:
             return None
         # The body changed, and no edit time says when.
         return self.snapshot.captured_at
@@ -285,7 +285,7 @@ class _Builder:
         time = occurred_at or edited_at or comment.created_at
         payload = _payload(comment, edited_at)
         event = comment_event_id(
-            self.scope, self.snapshot.hub_origin, comment.id, time, author.get("id"), digest(payload)
+            self.scope, self.snapshot.hub_origin, comment.id, time, author.get("id"), proven_digest(payload)
         )
         self._append("comment", event, episode, time, author, payload, parent)
 

@@ -30,6 +30,7 @@ from learning_core.provider import (
     Stream,
     advance,
     advance_redacted,
+    hub_comment_id,
     is_redacted,
 )
 from learning_core.records import STREAM_KINDS, CheckedRecord, check
@@ -109,10 +110,14 @@ class Reader:
         found = dict.fromkeys(self.find_event_episodes(Query(comment_ids=(comment_id,))))
         if not found:
             for _, record in self._rows("events", Query(types=("comment",))):
-                part = record.get("payload") or record["redaction"]
-                if part["commentId"] == comment_id:
+                if hub_comment_id(record.data) == comment_id:
                     found[record["episodeId"]] = None
         return list(found)
+
+    def find_comments(self, comment_ids: Sequence[str]) -> dict[str, str]:
+        """The episodes of those of some Hub comments that are stored, by comment ID. Only the index is asked."""
+        found = self._rows("events", Query(comment_ids=tuple(comment_ids)))
+        return {str(hub_comment_id(record.data)): str(record["episodeId"]) for _, record in found}
 
     def find_event_episodes(self, query: Query) -> list[str]:
         """The episodes that hold the events of a query, each once."""

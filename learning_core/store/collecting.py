@@ -60,6 +60,7 @@ class CollectionOperations(RemovalOperations):
             policy=policy,
             collections=reader.collections(),
             threads=reader.threads(ids),
+            find_stored=reader.find_comments,
             expected=reader.expect("policy", "collections"),
             actor=by,
             at=self._clock(),

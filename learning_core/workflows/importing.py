@@ -9,7 +9,7 @@ Source: the learning guide, "Rules" and "Reviewer identity"; design.md, section 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,11 +71,14 @@ def plan_import(
     policy: Policy,
     collections: Sequence[CheckedRecord],
     threads: Mapping[str, Thread | None],
+    find_stored: Callable[[Sequence[str]], Mapping[str, str]],
     expected: Mapping[str, Head],
     actor: Principal,
     at: str,
 ) -> ImportOutcome:
     """What importing a snapshot stores, in one write. `threads` are the stored episodes of the snapshot's roots.
+
+    `find_stored` gives the episodes of those of some Hub comments that are stored, by comment ID.
 
     Raises `NotPermitted` without an active review grant, `SnapshotConflict`, `SnapshotTooOld`, `InvalidLog`.
     """
@@ -87,6 +90,8 @@ def plan_import(
     if known is not None:
         return ImportOutcome(known, None, deleted=deleted)
     builder = _Builder(scope, snapshot, grants)
+    if collections:
+        _check_unmoved(find_stored(builder.find_new_comments(threads)))
     for logged in snapshot.threads:
         builder.add_thread(logged, threads.get(builder.episode_id(logged)))
     collection = _seal_collection(snapshot, scope, grants, actor, at)
@@ -126,6 +131,15 @@ def _find_known(snapshot: Snapshot, collections: Sequence[CheckedRecord]) -> Che
             snapshot_id=snapshot.id,
         )
     return None
+
+
+def _check_unmoved(stored: Mapping[str, str]) -> None:
+    """Raise `InvalidLog` for a comment that is stored in another thread than the one in which the log lists it."""
+    for comment_id in stored:
+        raise InvalidLog(
+            f"Comment {comment_id} stands in another thread than the one stored; a comment never moves.",
+            comment_id=comment_id,
+        )
 
 
 def _seal_collection(snapshot: Snapshot, scope: str, grants: Sequence[str], actor: Principal, at: str) -> CheckedRecord:
@@ -175,6 +189,14 @@ class _Builder:
 
     def episode_id(self, logged: LoggedThread) -> str:
         return episode_id(self.scope, self.snapshot.hub_origin, logged.root.id)
+
+    def find_new_comments(self, threads: Mapping[str, Thread | None]) -> list[str]:
+        """The snapshot's comments that its stored threads do not hold."""
+        new: list[str] = []
+        for logged in self.snapshot.threads:
+            stored = threads.get(self.episode_id(logged))
+            new += [c.id for c in logged.comments if stored is None or c.id not in stored.comments]
+        return new
 
     def add_thread(self, logged: LoggedThread, stored: Thread | None) -> None:
         """Add what the snapshot says of a thread beyond what is stored. A thread with nothing to keep adds nothing."""

@@ -64,7 +64,7 @@ class Clock:
         return self()
 
 
-# The Hub ---------------------------------------------------------------------------------------------------------------
+# The Hub -------------------------------------------------------------------------------------------------------------
 
 
 def person(login: str, *, legacy: bool = False) -> Json:
@@ -133,7 +133,9 @@ class Hub:
 
     def log(self, **members: Any) -> Json:
         """A complete snapshot of everything, under a new snapshot ID. `members` replace members of the log."""
-        pages = [page_of(comments=[{**root, "replyCount": len(self.replies.get(i, []))} for i, root in self.roots.items()])]
+        pages = [
+            page_of(comments=[{**root, "replyCount": len(self.replies.get(i, []))} for i, root in self.roots.items()])
+        ]
         pages += [page_of(commentId=root, replies=listed) for root, listed in self.replies.items()]
         log: Json = {
             "schemaVersion": "replica.hub-comment-log/v1",
@@ -174,7 +176,10 @@ def split_page(page: Json, member: str, sizes: Sequence[int]) -> list[Json]:
     items, pages = list(page[member]), []
     for number, size in enumerate(sizes):
         last = number == len(sizes) - 1
-        cursors = {"cursor": f"after-{number}" if number else None, "nextCursor": None if last else f"after-{number + 1}"}
+        cursors = {
+            "cursor": f"after-{number}" if number else None,
+            "nextCursor": None if last else f"after-{number + 1}",
+        }
         pages.append({**page, **cursors, "hasMore": not last, member: items[:size]})
         items = items[size:]
     return pages
@@ -192,7 +197,7 @@ def refused(code: str) -> Iterator[pytest.ExceptionInfo[LearningError]]:
     assert (caught.value.code, bool(caught.value.message)) == (code, True), caught.value.message
 
 
-# Plug-ins --------------------------------------------------------------------------------------------------------------
+# Plug-ins ------------------------------------------------------------------------------------------------------------
 
 
 class Scripted:
@@ -273,7 +278,7 @@ def _cite(comment: ViewComment) -> Json:
     return comment.reference(comment.labels)
 
 
-# The world -------------------------------------------------------------------------------------------------------------
+# The world -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -287,9 +292,7 @@ class World:
     def __post_init__(self) -> None:
         self.hub = Hub(self.clock)
         names = count(1)
-        self.store = LearningStore(
-            self.provider, self.scope, clock=self.clock, new_id=lambda: f"name-{next(names)}"
-        )
+        self.store = LearningStore(self.provider, self.scope, clock=self.clock, new_id=lambda: f"name-{next(names)}")
 
     # What people do
 
@@ -429,7 +432,9 @@ class World:
 
     def append_version(self, data: Mapping[str, Any], previous: str | None, *, audited: bool = True) -> CheckedRecord:
         record = seal("memory-record", {k: v for k, v in data.items() if k != "digest"})
-        entry = self.entry("memory.accept", record.id, record["version"], [receipt(MEMORIES, record)] if audited else [])
+        entry = self.entry(
+            "memory.accept", record.id, record["version"], [receipt(MEMORIES, record)] if audited else []
+        )
         self.provider.append_memory_version(self.scope, record, previous, [entry])
         return record
 
@@ -440,7 +445,9 @@ class World:
         self.provider.append_records(self.scope, "events", [record], [entry])
         return record
 
-    def entry(self, operation: str, subject: str, chunk: int, records: Sequence[Mapping[str, str]] = ()) -> CheckedRecord:
+    def entry(
+        self, operation: str, subject: str, chunk: int, records: Sequence[Mapping[str, str]] = ()
+    ) -> CheckedRecord:
         """An audit entry."""
         return seal_entry(
             self.scope, operation, subject, chunk=chunk, at=self.clock(), actor=MONA.data, records=records
@@ -452,4 +459,5 @@ class World:
 
 
 def _comment_of(event: Json) -> str | None:
-    return cast("str | None", event.get("payload", event.get("redaction", {})).get("commentId"))
+    part: Json = event.get("payload") or event["redaction"]
+    return cast("str | None", part.get("commentId"))

@@ -9,7 +9,7 @@ from learning_core.evidence import Standing, cited_episodes
 from learning_core.identifiers import Principal
 from learning_core.policy import Policy
 from learning_core.provider import HEADS, HeadedProvider
-from learning_core.store.base import StoreBase
+from learning_core.store.base import StoreBase, bulk_work
 from learning_core.workflows import verification
 
 
@@ -37,6 +37,7 @@ class CheckOperations(StoreBase):
         counts["damaged"] = len(found) - len(intact)
         return {"counts": counts, "attention": attention}
 
+    @bulk_work()
     def verify(self, *, by: Principal, anchor: tuple[int, str] | None = None) -> dict[str, Any]:
         """Re-check every record. Damage in a policy or evidence record leaves a mark that stops operations.
 

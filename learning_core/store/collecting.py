@@ -16,7 +16,7 @@ from learning_core.plugins import LabelAnswer, MemoryLabeler, Usage
 from learning_core.provider import Query
 from learning_core.reader import Reader
 from learning_core.records import check_valid
-from learning_core.store.base import NOTHING_WITHHELD, normalize_optional, read_input
+from learning_core.store.base import NOTHING_WITHHELD, bulk_work, normalize_optional, read_input
 from learning_core.store.removing import RemovalOperations
 from learning_core.workflows import importing, labeling, redaction
 
@@ -24,6 +24,7 @@ from learning_core.workflows import importing, labeling, redaction
 class CollectionOperations(RemovalOperations):
     """Imports and labels. An import may end with the removal of what was deleted at its source."""
 
+    @bulk_work()
     def import_comments(
         self, by: Principal, log: bytes | str | Path, *, redact_deleted: bool = False, repository: int | None = None
     ) -> dict[str, Any]:
@@ -36,7 +37,8 @@ class CollectionOperations(RemovalOperations):
         """
         snapshot = read_snapshot(read_input(log))
         importing.check_repository(snapshot, self.scope, repository)
-        outcome = self._change(lambda reader: self._plan_import(reader, snapshot, by))
+        nonce = self._new_id()
+        outcome = self._change(lambda reader: self._plan_import(reader, snapshot, by, nonce))
         removed = {"removed": 0, "rebuild": [], "exports": []}
         if redact_deleted and outcome.deleted:
             removed = self._redact_comments(by, outcome.deleted, redaction.DELETED_AT_SOURCE)
@@ -50,8 +52,8 @@ class CollectionOperations(RemovalOperations):
         }
 
     def _plan_import(
-        self, reader: Reader, snapshot: Snapshot, by: Principal
-    ) -> tuple[importing.ImportOutcome, Plan | None]:
+        self, reader: Reader, snapshot: Snapshot, by: Principal, nonce: str
+    ) -> tuple[importing.ImportOutcome, Plan]:
         policy = reader.usable_policy()
         ids = [episode_id(self.scope, snapshot.hub_origin, thread.root.id) for thread in snapshot.threads]
         outcome = importing.plan_import(
@@ -63,6 +65,7 @@ class CollectionOperations(RemovalOperations):
             find_stored=reader.find_comments,
             expected=reader.expect("policy", "collections"),
             actor=by,
+            nonce=nonce,
             at=self._clock(),
         )
         return outcome, outcome.plan
@@ -128,6 +131,7 @@ class CollectionOperations(RemovalOperations):
                 found[name] = thread
         return found
 
+    @bulk_work()
     def label(
         self,
         by: Principal,

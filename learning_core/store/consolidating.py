@@ -11,7 +11,7 @@ from learning_core.identifiers import Principal
 from learning_core.plugins import ConsolidationRequest, EvidenceView, MemoryConsolidator
 from learning_core.reader import Reader
 from learning_core.records import CheckedRecord
-from learning_core.store.base import NOTHING_WITHHELD, StoreBase
+from learning_core.store.base import NOTHING_WITHHELD, StoreBase, bulk_work
 from learning_core.timestamps import normalize_bound
 from learning_core.workflows import consolidation
 
@@ -19,6 +19,7 @@ from learning_core.workflows import consolidation
 class ConsolidationOperations(StoreBase):
     """Windows, proposals, and dissent that arrives after an acceptance."""
 
+    @bulk_work()
     def consolidate(
         self,
         by: Principal,

@@ -40,7 +40,7 @@ class ImportOutcome:
     """What an import would store. `deleted` are the comment IDs that the snapshot shows as deleted."""
 
     collection: CheckedRecord
-    plan: Plan | None
+    plan: Plan
     episodes: int = 0
     events: int = 0
     corrected: list[str] = field(default_factory=list)
@@ -74,11 +74,13 @@ def plan_import(
     find_stored: Callable[[Sequence[str]], Mapping[str, str]],
     expected: Mapping[str, Head],
     actor: Principal,
+    nonce: str,
     at: str,
 ) -> ImportOutcome:
     """What importing a snapshot stores, in one write. `threads` are the stored episodes of the snapshot's roots.
 
-    `find_stored` gives the episodes of those of some Hub comments that are stored, by comment ID.
+    `find_stored` gives the episodes of those of some Hub comments that are stored, by comment ID. A snapshot that is
+    known already stores nothing but an audit entry, named by `nonce`, about its collection.
 
     Raises `NotPermitted` without an active review grant, `SnapshotConflict`, `SnapshotTooOld`, `InvalidLog`.
     """
@@ -88,7 +90,8 @@ def plan_import(
     deleted = tuple(c.id for t in snapshot.threads for c in t.comments if c.deleted_at is not None)
     known = _find_known(snapshot, collections)
     if known is not None:
-        return ImportOutcome(known, None, deleted=deleted)
+        entry = seal_entry(scope, "import", nonce, at=at, actor=actor.data, details={"collection": known.id})
+        return ImportOutcome(known, Plan([entry]), deleted=deleted)
     builder = _Builder(scope, snapshot, grants)
     if collections:
         _check_unmoved(find_stored(builder.find_new_comments(threads)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +13,10 @@ from learning_core import identifiers, lifecycle
 from learning_core.canonical import canonical_bytes
 from learning_core.comment_log import LoggedComment, read_snapshot
 from learning_core.errors import Damaged
-from learning_core.provider import check_redacted_copy
+from learning_core.provider import Query, Stream, check_redacted_copy
 from learning_core.records import STREAM_KINDS, CheckedRecord, check, check_valid, record_digest, seal
+from learning_core.store import LearningStore
+from providers.storage.in_memory import InMemoryProvider
 from tests.core.contract_files import Case, example, examples, validators
 
 STORED = [case for case in examples() if case.kind in STREAM_KINDS.values()]
@@ -244,3 +248,32 @@ def test_the_labels_files_say_what_the_labels_say() -> None:
         }
         assert file["labeler"]["id"] == event["actor"]["id"]
         assert file["labeler"].get("model") == event["payload"].get("model")
+
+
+def test_the_store_makes_these_records_of_these_logs() -> None:
+    """An earlier snapshot, the example's, and the one after the deletion: episodes, events and the collection."""
+    earlier = copy.deepcopy(example("hub-comment-log"))
+    earlier.update(snapshotId="snap-2026-11-02", capturedAt="2026-11-02T20:00:00Z")
+    earlier["pages"][0]["comments"][0].update(status="open", resolvedAt=None, resolvedBy=None)
+    earlier["pages"][2]["replies"][0].update(body=example("event.comment.reply")["payload"]["body"], editedAt=None)
+    provider = InMemoryProvider()
+    now = {"time": "2026-10-30T08:00:00.000000Z"}
+    store = LearningStore(provider, SCOPE, clock=lambda: now["time"], new_id=lambda: "example")
+    grant = example("consent-grant")
+    administrator = identifiers.Principal(**grant["grantedBy"])
+    bounds = grant["range"]
+    store.add_grant(administrator, purposes=grant["purposes"], time_from=bounds["from"], reason=grant["reason"])
+    logs = {
+        "2026-11-02T20:05:00.000000Z": earlier,
+        example("collection")["importedAt"]: example("hub-comment-log"),
+        example("event.comment.redacted")["redaction"]["at"]: example("hub-comment-log.after-a-deletion"),
+    }
+    for now["time"], log in logs.items():
+        store.import_comments(identifiers.IMPORTER, canonical_bytes(log), redact_deleted=True)
+    streams: tuple[Stream, ...] = ("episodes", "events", "grants", "collections")
+    stored = [json.loads(row.canonical) for stream in streams for row in provider.read_records(SCOPE, stream, Query())]
+    for case in STORED:
+        if case.kind in ("episode", "consent-grant", "collection") or (
+            case.kind == "event" and case.data["type"] not in ("label", "no_annotation")
+        ):
+            assert case.data in stored, case.id

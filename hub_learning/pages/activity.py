@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from hub_learning.actions import do_request_run
 from hub_learning.models import LearningRun
-from hub_learning.pages.places import Place, at_repository
+from hub_learning.pages.places import Place, at_repository, see_other
 from hub_learning.pages.runs import describe_run
 from hub_learning.pages.times import describe_time
 
@@ -21,7 +21,7 @@ def show_activity(place: Place) -> HttpResponse:
     """The newest runs; a POST asks for a run now."""
     if place.request.method == "POST":
         do_request_run(place.repository, place.principal)
-        return HttpResponseRedirect(place.address("activity"))
+        return see_other(place.address("activity"))
     now = timezone.now()
     runs = [
         describe_run(run, now) for run in LearningRun.objects.filter(repository=place.repository).order_by("-pk")[:MOST]

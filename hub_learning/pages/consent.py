@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
@@ -20,7 +20,7 @@ from hub_learning.models import Comment
 from hub_learning.pages import permissions
 from hub_learning.pages.forms import PURPOSES, Choice, PurposesForm
 from hub_learning.pages.learning import Problem
-from hub_learning.pages.places import Place, at_repository
+from hub_learning.pages.places import Place, at_repository, see_other
 from hub_learning.pages.quoting import show_text
 from hub_learning.pages.words import count
 from learning_core.errors import InvalidTransition
@@ -74,7 +74,7 @@ def grant_purposes(place: Place, grants: Sequence[Mapping[str, Any]], form: Purp
     known = newest and (newest["grantedBy"]["id"], newest["active"], newest["reason"])
     if known != (place.principal.id, purposes, reason):
         do_add_grant(place.repository, place.principal, purposes=purposes, reason=reason)
-    return HttpResponseRedirect(f"{place.address('consent')}?done=granted#result")
+    return see_other(f"{place.address('consent')}?done=granted#result")
 
 
 def withdraw_purposes(
@@ -93,7 +93,7 @@ def withdraw_purposes(
     except InvalidTransition:
         if set(purposes) & set(grant["active"]):
             raise
-    return HttpResponseRedirect(f"{place.address('consent')}?{urlencode(query)}#result")
+    return see_other(f"{place.address('consent')}?{urlencode(query)}#result")
 
 
 def show_consent(

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
@@ -24,7 +24,7 @@ from hub_learning.actions import do_accept, do_reject, do_retire
 from hub_learning.pages.changes import describe_changes
 from hub_learning.pages.forms import AcceptForm, DecisionForm, EditForm, RejectForm, RetireForm
 from hub_learning.pages.learning import Problem, read_memory, show_learning
-from hub_learning.pages.places import Place, at_repository
+from hub_learning.pages.places import Place, at_repository, see_other
 from hub_learning.pages.queue import read_memories
 from hub_learning.pages.review import describe_person
 from hub_learning.pages.rows import PAGE_SIZE, order_memories
@@ -191,10 +191,10 @@ def find_following(place: Place, memory: Mapping[str, Any]) -> str | None:
 def redirect_after(place: Place, memory_id: str, form: DecisionForm, following: str | None) -> HttpResponse:
     """To the next undecided row, with the result above it; after a retirement, to the learning."""
     if form.decision == "retire":
-        return HttpResponseRedirect(f"{place.address('learning', memory_id)}#decide")
+        return see_other(f"{place.address('learning', memory_id)}#decide")
     memories, _ = read_memories(place)
     ids = [row["id"] for row in order_memories(memories, "proposed")]
     page = ids.index(following) // PAGE_SIZE + 1 if following in ids else 1
     query = {"page": page, "decided": memory_id} if page > 1 else {"decided": memory_id}
     target = following if following in ids else "queue-empty"
-    return HttpResponseRedirect(f"{place.address('learnings')}?{urlencode(query)}#{target}")
+    return see_other(f"{place.address('learnings')}?{urlencode(query)}#{target}")

@@ -40,17 +40,17 @@ def describe_empty(
     if state != "proposed":
         return Empty(_NONE[state], ())
     coming = _describe_next(repository, now)
-    if newest is None:
-        lines = ("The Hub has not looked for themes yet. This page shows what it finds.", *coming)
-        return Empty("No answer yet", lines)
-    if newest.result.get("complete") is False:
-        lines = ("Comments of the newest days are missing, so this is not the whole answer.", *coming)
-        return Empty("No answer yet", lines)
-    decided = [memory for memory in memories if state_of(memory) != "proposed" and memory.get("at")]
+    if newest is not None and newest.result.get("complete") is False:
+        coming = ("Comments of the newest days are missing, so this is not the whole answer.", *coming)
+    decided = [memory["at"] for memory in memories if state_of(memory) != "proposed" and memory.get("at")]
     if decided:
-        last = max(decided, key=lambda memory: memory["at"])
-        age = describe_time(last["at"], now).age
-        return Empty("Nothing waits", (f"The last decision was made {age}.", *coming))
+        return Empty("Nothing waits", (f"The last decision was made {describe_time(max(decided), now).age}.", *coming))
+    if newest is None:
+        return Empty(
+            "No answer yet", ("The Hub has not looked for themes yet. This page shows what it finds.", *coming)
+        )
+    if newest.result.get("complete") is False:
+        return Empty("No answer yet", coming)
     found = (
         f"No theme was raised by {repository.min_reviewers} people in {count(repository.min_threads, 'thread')} of "
         f"{count(repository.min_prototypes, prototype)}. All comments up to the last run were looked at."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
@@ -102,6 +102,11 @@ def at_repository(view: RepositoryView) -> Callable[..., HttpResponse]:
             return answer_refused(request, error)
 
     return answer
+
+
+def see_other(address: str) -> HttpResponse:
+    """303: what was sent is done; the result stands at the address."""
+    return HttpResponseRedirect(address, status=303)
 
 
 def answer_signed_out(request: HttpRequest) -> HttpResponse:

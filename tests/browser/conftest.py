@@ -84,6 +84,11 @@ def open_context(browser: Browser, live_server: Any) -> Iterator[OpenContext]:
 
 
 @pytest.fixture
-def page(open_context: OpenContext, mona: Person) -> Page:
+def context_of_mona(open_context: OpenContext, mona: Person) -> BrowserContext:
+    return open_context(mona, viewport={"width": 1280, "height": 900})
+
+
+@pytest.fixture
+def page(context_of_mona: BrowserContext) -> Page:
     """A page of mona's."""
-    return open_context(mona, viewport={"width": 1280, "height": 900}).new_page()
+    return context_of_mona.new_page()

@@ -29,8 +29,7 @@ SUMMARIES = {
 }
 HOSTILE = (
     "<script>document.title='hacked'</script> <img src=x onerror=alert(1)> {{ 7|add:7 }}",
-    "Read \u202ethis backwards\u202c, and \u2066this\u2069; zero\u200bwidth; bell\u0007; "
-    "\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065",
+    "Read \u202ethis backwards\u202c; zero\u200bwidth; bell\u0007; \U000e006f\U000e0062\U000e0065\U000e0079",
     "عُد بالتركيز إلى الزر الذي فتح النافذة. 👩‍👩‍👧‍👦 می‌خواهم\r\nSecond line",
     "W" * 70_000,
 )

@@ -1,0 +1,161 @@
+"""What the pages answer, without a browser: sizes, queries, and what a person who may not look gets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from hub_learning.access import authenticated
+from hub_learning.actions import do_withdraw_grant
+from hub_learning.models import Person, Repository
+from hub_learning.pages import queue, words
+from hub_learning.pages.changes import mark_words
+from hub_learning.pages.quoting import show_text
+from hub_learning.stores import open_store
+from tests.browser.seed import Seed
+
+QUEUE = "/repositories/4242/learnings/"
+
+
+@pytest.fixture
+def client_of_mona(mona: Person) -> Client:
+    client = Client()
+    client.force_login(mona)
+    return client
+
+
+def list_many(seed: Seed, number: int) -> list[dict[str, Any]]:
+    """As many proposals as wanted, in the shape of the store's own."""
+    example = seed.memories()["color-contrast"]
+    return [{**example, "id": f"memory_{n:064x}", "text": example["text"] * 3} for n in range(number)]
+
+
+def remove_tokens(page: bytes) -> bytes:
+    return re.sub(rb'name="csrfmiddlewaretoken" value="[^"]*"', b"", page)
+
+
+def test_a_page_of_the_queue_is_light_and_asks_the_same_of_the_database_however_long_it_is(
+    client_of_mona: Client, seed: Seed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        assert client_of_mona.get(QUEUE).status_code == 200
+    read = queue.read_memories
+    many_rows = list_many(seed, 1000)
+    monkeypatch.setattr(queue, "read_memories", lambda place: (many_rows, read(place)[1]))
+    with CaptureQueriesContext(connection) as many:
+        answer = client_of_mona.get(QUEUE)
+    assert answer.content.count(b'class="row"') == 25
+    assert len(answer.content) < 60_000
+    assert b"1\xe2\x80\x9325 of 1000" in answer.content
+    assert len(many) == len(few) <= 9
+
+
+def test_the_last_page_and_nonsense_in_the_address(
+    client_of_mona: Client, seed: Seed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "read_memories", lambda place: (list_many(seed, 51), True))
+    assert client_of_mona.get(f"{QUEUE}?page=3").content.count(b'class="row"') == 1
+    for query in ("?page=999999999999", "?page=-1", "?page=²", "?state=<script>", "?decided=memory_x"):
+        answer = client_of_mona.get(QUEUE + query)
+        assert answer.status_code == 200
+        assert b"<script>" not in answer.content.replace(b"<script src=", b"")
+
+
+def test_nobody_else_sees_a_repository_or_whether_it_exists(client_of_mona: Client, seed: Seed) -> None:
+    Repository.objects.create(id=5, host="github.com", origin="https://hub.example.com", owner="other", name="secret")
+    hidden, missing = client_of_mona.get("/repositories/5/learnings/"), client_of_mona.get("/repositories/6/learnings/")
+    assert (hidden.status_code, missing.status_code) == (404, 404)
+    assert remove_tokens(hidden.content) == remove_tokens(missing.content)
+    for page in ("learnings", "consent", "activity"):
+        assert Client().get(f"/repositories/4242/{page}/").status_code == 401
+
+
+def test_a_learning_that_does_not_exist(client_of_mona: Client, seed: Seed) -> None:
+    assert client_of_mona.get(f"{QUEUE}memory_{'0' * 64}/").status_code == 404
+    assert client_of_mona.get(f"{QUEUE}nothing/").status_code == 404
+
+
+def test_pages_carry_a_strict_policy_and_are_not_stored(client_of_mona: Client, seed: Seed) -> None:
+    answer = client_of_mona.get(QUEUE)
+    assert "unsafe" not in answer["Content-Security-Policy"]
+    assert answer["Cache-Control"] == "no-store"
+    assert b" style=" not in answer.content
+    assert b"<style" not in answer.content
+
+
+def test_consent_is_asked_for_twice_and_recorded_once(client_of_mona: Client, seed: Seed) -> None:
+    page = "/repositories/4242/consent/"
+    form = {"action": "grant", "purposes": ["evaluation"], "reason": "To measure."}
+    assert client_of_mona.post(page, {**form, "reason": ""}).status_code == 422
+    asked = client_of_mona.post(page, form)
+    assert b"Allow this?" in asked.content
+    assert len(open_store(seed.repository).list_grants()["grants"]) == 1
+    for _ in range(2):
+        assert client_of_mona.post(page, {**form, "confirmed": "yes"}).status_code == 303
+    grants = open_store(seed.repository).list_grants()["grants"]
+    assert [grant["active"] for grant in grants] == [["review", "instruction"], ["evaluation"]]
+
+
+def test_consent_is_withdrawn_after_a_second_look(client_of_mona: Client, seed: Seed) -> None:
+    page = "/repositories/4242/consent/"
+    grant = open_store(seed.repository).list_grants()["grants"][0]
+    form = {"action": "withdraw", "grant": grant["id"], "purposes": ["instruction"], "reason": "Enough."}
+    assert b"Withdraw this?" in client_of_mona.post(page, form).content
+    for _ in range(2):
+        assert client_of_mona.post(page, {**form, "confirmed": "yes"}).status_code == 303
+    assert open_store(seed.repository).list_grants()["grants"][0]["active"] == ["review"]
+    assert b"Withdrawn: instruction" in client_of_mona.get(page).content
+    assert client_of_mona.post(page, {**form, "grant": "grant_x"}).status_code == 400
+
+
+def test_without_consent_for_review_nothing_is_shown(client_of_mona: Client, seed: Seed, mona: Person) -> None:
+    grant = open_store(seed.repository).list_grants()["grants"][0]["id"]
+    memory = seed.memories()["color-contrast"]
+    do_withdraw_grant(seed.repository, authenticated(mona), grant, purposes=["review"], reason="Enough.")
+    listed = client_of_mona.get(QUEUE)
+    assert b"Consent is missing" in listed.content
+    shown = client_of_mona.get(f"{QUEUE}{memory['id']}/")
+    assert memory["text"].encode() not in listed.content + shown.content
+
+
+def test_evidence_that_is_withheld_withholds_the_learning_and_says_why(client_of_mona: Client, seed: Seed) -> None:
+    memory = seed.memories()["color-contrast"]
+    seed.repository.comments.filter(body__contains="3.1:1").update(dirty=True)
+    listed, shown = client_of_mona.get(QUEUE), client_of_mona.get(f"{QUEUE}{memory['id']}/")
+    assert memory["text"].encode() not in listed.content + shown.content
+    assert b"it is being removed or updated" in shown.content
+    assert b"Nothing to decide" in shown.content
+
+
+def test_the_difference_of_two_texts_is_marked_and_escaped() -> None:
+    assert mark_words("Use <b> now", "Use <i> now") == "Use &lt;<del>b</del><ins>i</ins>&gt; now"
+    assert mark_words("!" * 2000, "?" * 2000).startswith("<del>!")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("<&>", "&lt;&amp;&gt;"),
+        ("\u202e\u202e", '<span class="hidden-char" title="right-to-left override">U+202E ×2</span>'),
+        ("\u200b\u2060", '<span class="hidden-char">2 hidden characters</span>'),
+        ("👩‍👩‍👧 می‌خواهم ❤️", "👩‍👩‍👧 می‌خواهم ❤️"),
+        ("\U0001f3f4\U000e0067\U000e0062\U000e007f", "\U0001f3f4\U000e0067\U000e0062\U000e007f"),
+        ("x\U000e003c\U000e003e", 'x<span class="hidden-char">hidden text: &lt;&gt;</span>'),
+    ],
+)
+def test_text_is_shown_as_text(text: str, shown: str) -> None:
+    assert show_text(text) == shown
+
+
+def test_counts_read_well() -> None:
+    assert words.count(1, "comment") == "1 comment"
+    assert words.count(1827, "comment") == "1,827 comments"
+    assert words.list_words(["a", "b", "c"]) == "a, b and c"

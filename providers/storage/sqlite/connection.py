@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -13,7 +13,7 @@ import apsw
 
 from learning_core.errors import Busy, InvalidArgument, StorageFailed, StorageOutcomeUnknown
 from providers.storage.sqlite.files import StoreFiles, look_at, mode_reference
-from providers.storage.sqlite.schema import MIGRATIONS, PAGE_SIZE, migrate, read_version
+from providers.storage.sqlite.schema import PAGE_SIZE, current_version, migrate, read_version
 
 PURGE_WAIT: Final = 0.05
 """How long, in seconds, the checkpoint after a redaction waits for readers."""
@@ -31,13 +31,13 @@ _SETTINGS: Final = f"""
 @contextmanager
 def reading(files: StoreFiles, busy_timeout_ms: int) -> Iterator[apsw.Connection | None]:
     """A connection for one read, or None when there is no store yet. It creates nothing."""
-    with storage_errors("read"):
+    with storage_errors("The store could not be read"):
         if not files.exist():
             yield None
             return
         with closing(_open(files, busy_timeout_ms, create=False)) as connection:
             version = read_version(connection)
-            if 0 < version < len(MIGRATIONS):
+            if 0 < version < current_version():
                 migrate(connection)
             files.exist()
             yield connection if version else None
@@ -49,13 +49,13 @@ def writing(files: StoreFiles, busy_timeout_ms: int) -> Iterator[apsw.Connection
 
     An error leaves the transaction open, and closing the connection undoes it.
     """
-    with storage_errors("written"):
+    with storage_errors("Nothing was stored"):
         existed = files.exist()
         if not existed:
             files.create_directory()
             files.exist()
         with closing(_open(files, busy_timeout_ms, create=not existed)) as connection:
-            if read_version(connection) < len(MIGRATIONS):
+            if read_version(connection) < current_version():
                 _use_write_ahead_log(connection, busy_timeout_ms)
                 migrate(connection)
             connection.execute("BEGIN IMMEDIATE")
@@ -65,20 +65,22 @@ def writing(files: StoreFiles, busy_timeout_ms: int) -> Iterator[apsw.Connection
             _commit(connection)
             if pending:
                 purge(connection)
+            # The write is stored, whatever closing meets.
+            with suppress(apsw.Error):
+                connection.close()
 
 
 @contextmanager
-def storage_errors(done: str) -> Iterator[None]:
-    """Turn what SQLite and the system raise into `Busy` and `StorageFailed`. `done` completes "could not be …"."""
+def storage_errors(outcome: str) -> Iterator[None]:
+    """Turn what SQLite and the system raise into `Busy` and `StorageFailed`. `outcome` begins the latter's sentence."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
         raise Busy("Another process is writing to the store. Try again in a minute.") from error
     except apsw.Error as error:
-        raise StorageFailed(f"The store could not be {done}: {_explain(error)}. Nothing was stored.") from error
+        raise StorageFailed(f"{outcome}: {_explain(error)}.") from error
     except OSError as error:
-        reason = f"{error.strerror or type(error).__name__} ({error.filename})"
-        raise StorageFailed(f"The store could not be {done}: {reason}. Nothing was stored.") from error
+        raise StorageFailed(f"{outcome}: {error.strerror or type(error).__name__} ({error.filename}).") from error
 
 
 def is_purge_pending(connection: apsw.Connection) -> bool:

@@ -87,6 +87,11 @@ MIGRATIONS: Final[list[str]] = [
 """Step n brings a store of schema version n to n + 1. A released step never changes; a new one is added."""
 
 
+def current_version() -> int:
+    """The schema version that this program writes."""
+    return len(MIGRATIONS)
+
+
 def read_version(connection: apsw.Connection) -> int:
     """The store's schema version; 0 when it has no tables yet.
 
@@ -99,11 +104,11 @@ def read_version(connection: apsw.Connection) -> int:
         if connection.pragma("application_id") != APPLICATION_ID:
             raise StorageFailed(f"{connection.filename} is another program's database. Move it away.")
     version = int(connection.pragma("user_version"))
-    if version > len(MIGRATIONS):
+    if version > current_version():
         raise NewerStore(
-            f"The store has schema version {version}; this version reads up to {len(MIGRATIONS)}. Update Hub Learning.",
+            f"The store has schema version {version}; this program reads up to {current_version()}. Update it.",
             found=version,
-            supported=len(MIGRATIONS),
+            supported=current_version(),
         )
     return version
 
@@ -114,5 +119,5 @@ def migrate(connection: apsw.Connection) -> None:
     for step in MIGRATIONS[read_version(connection) :]:
         connection.execute(step)
     connection.pragma("application_id", APPLICATION_ID)
-    connection.pragma("user_version", len(MIGRATIONS))
+    connection.pragma("user_version", current_version())
     connection.execute("COMMIT")

@@ -114,10 +114,12 @@ class Reader:
                     found[record["episodeId"]] = None
         return list(found)
 
-    def find_comments(self, comment_ids: Sequence[str]) -> dict[str, str]:
-        """The episodes of those of some Hub comments that are stored, by comment ID. Only the index is asked."""
-        found = self._rows("events", Query(comment_ids=tuple(comment_ids)))
-        return {str(hub_comment_id(record.data)): str(record["episodeId"]) for _, record in found}
+    def find_comments(self, comment_ids: Sequence[str]) -> list[tuple[str, Thread]]:
+        """Those of some Hub comment IDs that are stored, each with its thread. Only the index is asked."""
+        rows = self._rows("events", Query(comment_ids=tuple(comment_ids)))
+        found = dict.fromkeys((str(hub_comment_id(record.data)), str(record["episodeId"])) for _, record in rows)
+        threads = self.threads(episode for _, episode in found)
+        return [(comment, thread) for comment, episode in found if (thread := threads[episode]) is not None]
 
     def find_event_episodes(self, query: Query) -> list[str]:
         """The episodes that hold the events of a query, each once."""

@@ -9,7 +9,7 @@ Source: the learning guide, "Rules" and "Reviewer identity"; design.md, section 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,7 +71,7 @@ def plan_import(
     policy: Policy,
     collections: Sequence[CheckedRecord],
     threads: Mapping[str, Thread | None],
-    find_stored: Callable[[Sequence[str]], Mapping[str, str]],
+    find_stored: Callable[[Sequence[str]], Sequence[tuple[str, Thread]]],
     expected: Mapping[str, Head],
     actor: Principal,
     nonce: str,
@@ -79,8 +79,8 @@ def plan_import(
 ) -> ImportOutcome:
     """What importing a snapshot stores, in one write. `threads` are the stored episodes of the snapshot's roots.
 
-    `find_stored` gives the episodes of those of some Hub comments that are stored, by comment ID. A snapshot that is
-    known already stores nothing but an audit entry, named by `nonce`, about its collection.
+    `find_stored` gives those of some Hub comment IDs that are stored, with their threads. A snapshot that is known
+    already stores nothing but an audit entry, named by `nonce`, about its collection.
 
     Raises `NotPermitted` without an active review grant, `SnapshotConflict`, `SnapshotTooOld`, `InvalidLog`.
     """
@@ -94,7 +94,7 @@ def plan_import(
         return ImportOutcome(known, Plan([entry]), deleted=deleted)
     builder = _Builder(scope, snapshot, grants)
     if collections:
-        _check_unmoved(find_stored(builder.find_new_comments(threads)))
+        _check_unmoved(snapshot, find_stored(builder.find_new_comments(threads)))
     for logged in snapshot.threads:
         builder.add_thread(logged, threads.get(builder.episode_id(logged)))
     collection = _seal_collection(snapshot, scope, grants, actor, at)
@@ -136,13 +136,17 @@ def _find_known(snapshot: Snapshot, collections: Sequence[CheckedRecord]) -> Che
     return None
 
 
-def _check_unmoved(stored: Mapping[str, str]) -> None:
-    """Raise `InvalidLog` for a comment that is stored in another thread than the one in which the log lists it."""
-    for comment_id in stored:
-        raise InvalidLog(
-            f"Comment {comment_id} stands in another thread than the one stored; a comment never moves.",
-            comment_id=comment_id,
-        )
+def _check_unmoved(snapshot: Snapshot, stored: Iterable[tuple[str, Thread]]) -> None:
+    """Raise `InvalidLog` for a comment that is stored in another thread than the one in which the log lists it.
+
+    Comment IDs are those of one Hub: another Hub may use the same.
+    """
+    for comment_id, thread in stored:
+        if thread.pin["hubOrigin"] == snapshot.hub_origin:
+            raise InvalidLog(
+                f"Comment {comment_id} stands in another thread than the one stored; a comment never moves.",
+                comment_id=comment_id,
+            )
 
 
 def _seal_collection(snapshot: Snapshot, scope: str, grants: Sequence[str], actor: Principal, at: str) -> CheckedRecord:

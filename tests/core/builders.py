@@ -278,6 +278,63 @@ def _cite(comment: ViewComment) -> Json:
     return comment.reference(comment.labels)
 
 
+# Providers that behave otherwise ------------------------------------------------------------------------------------
+
+
+class Delegate:
+    """A provider that does all that another does; a subclass changes some of it."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class Without(Delegate):
+    """A provider that lacks an optional capability."""
+
+    def __init__(self, inner: Any, capability: str) -> None:
+        super().__init__(inner)
+        self._capability = capability
+
+    def manifest(self) -> Mapping[str, Any]:
+        manifest = self.inner.manifest()
+        return {**manifest, "capabilities": [name for name in manifest["capabilities"] if name != self._capability]}
+
+
+class Meddled(Delegate):
+    """A provider that tells a function of each write before it happens; the function may write itself, or raise."""
+
+    WRITES = ("append_records", "append_batch", "append_memory_version", "redact_record")
+
+    def __init__(self, inner: Any, before: Callable[[str], None]) -> None:
+        super().__init__(inner)
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.inner, name)
+        if name not in self.WRITES:
+            return method
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._before(name)
+            return method(*arguments, **options)
+
+        return call
+
+
+def at_call(number: int, act: Callable[[], Any]) -> Callable[[str], None]:
+    """For `Meddled`: act once, before the n-th write."""
+    calls = count(1)
+
+    def before(_method: str) -> None:
+        if next(calls) == number:
+            act()
+
+    return before
+
+
 # The world -----------------------------------------------------------------------------------------------------------
 
 
@@ -381,6 +438,19 @@ class World:
         memory_id = self.proposal(theme, authors)
         self.accept(memory_id)
         return memory_id
+
+    @contextmanager
+    def meddling(self, before: Callable[[str], None]) -> Iterator[None]:
+        """Let a function act before each write that the store makes inside."""
+        self.store.provider = cast("MemoryProvider", Meddled(self.provider, before))
+        try:
+            yield
+        finally:
+            self.store.provider = self.provider
+
+    def other_store(self) -> LearningStore:
+        """A second store over the same records, as another process has it."""
+        return LearningStore(self.provider, self.scope, clock=self.clock)
 
     # What is stored
 

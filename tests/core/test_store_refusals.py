@@ -100,7 +100,10 @@ BROKEN_LOGS: dict[str, tuple[str, Change]] = {
     "a huge text": ("invalid_record", set_comment(body="x" * 262_145)),
     "a live comment without text": ("invalid_record", set_comment(body=None)),
     "a time of no calendar": ("invalid_timestamp", set_comment(createdAt="2026-02-30T09:00:00Z")),
-    "a login with an invisible character": ("invalid_record", set_comment(author={"login": "mo\u200bna", "githubId": 1})),
+    "a login with an invisible character": (
+        "invalid_record",
+        set_comment(author={"login": "mo\u200bna", "githubId": 1}),
+    ),
     "an author with two identities": ("invalid_record", set_comment(author={**person("mona"), "localId": 5})),
     "an author with the ID zero": ("invalid_record", set_comment(author={"login": "mona", "githubId": 0})),
     "an author with an unsafe ID": ("invalid_json", set_comment(author={"login": "mona", "githubId": 2**53})),
@@ -257,7 +260,9 @@ def test_arguments_outside_what_is_accepted(loop: World) -> None:
 def test_an_identifier_with_an_invisible_character_is_refused(loop: World) -> None:
     for hidden in ("\u200b", "\u202e", "\U000e0041", "\n"):
         with loop.nothing_stored(), refused("invalid_record"):
-            loop.store.add_grant(Principal("human", f"github:mo{hidden}na", "asserted"), purposes=["review"], reason="R.")
+            loop.store.add_grant(
+                Principal("human", f"github:mo{hidden}na", "asserted"), purposes=["review"], reason="R."
+            )
         with loop.nothing_stored(), refused("invalid_record"):
             loop.recall(by=Principal("agent", f"agent:bu{hidden}ilder", "asserted"))
 

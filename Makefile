@@ -10,7 +10,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test lint format bench bench-labels mutants lock
+.PHONY: help setup run demo test lint format bench bench-labels screenshots mutants lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ setup: $(DEV) ## Install everything, the test tools too, into .venv
 run: $(RUNTIME) ## Start the Hub on this machine
 	@$(BIN)/python manage.py run
 
-demo: $(RUNTIME) ## Start the Hub with sample comments and proposals
+demo: $(RUNTIME) ## Run the whole loop on synthetic comments and print every command
 	@$(BIN)/python -m examples.demo
 
 test: lint ## Check style, types and imports, then run every test
@@ -39,8 +39,11 @@ format: $(DEV) ## Rewrite the code in the house format
 bench: $(RUNTIME) ## Measure the numbers that the design promises
 	@$(BIN)/python -m benchmarks
 
-bench-labels: $(RUNTIME) ## Measure how well a labeler agrees with people
-	@$(BIN)/python -m benchmarks.labels
+bench-labels: $(RUNTIME) ## Measure how well the offline labeler agrees with people: LABEL_DATA=directory
+	@$(BIN)/python -m benchmarks.bench_labels $(LABEL_DATA)
+
+screenshots: $(DEV) ## Make the pictures in docs/screenshots again
+	@$(BIN)/python -m pytest -q tests/browser/screenshots.py
 
 mutants: $(DEV) ## Break the rules of the core on purpose and see which breaks no test notices
 	@$(BIN)/mutmut run

@@ -1,0 +1,231 @@
+"""Where the command works: a checkout's own store, or one that is named; and the console script in a real checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from learning_core.errors import Busy, InvalidArgument, InvalidConfiguration, LearningError, UnsafeStorage
+from providers.checkout import CheckoutHost
+from providers.turn import take_turn
+
+PROGRAM = Path(sys.executable).with_name("replica-learning")
+
+
+def git(directory: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(directory), *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    directory = tmp_path / "checkout"
+    directory.mkdir()
+    git(directory, "init", "--quiet")
+    git(directory, "remote", "add", "origin", "git@github.example:Acme/Checkout-Prototypes.git")
+    (directory / ".gitignore").write_text(".replica/\n")
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("remote", "scope"),
+    [
+        ("https://github.com/Acme/Site.git", "github.com/acme/site"),
+        ("https://github.com/acme/site/", "github.com/acme/site"),
+        ("https://mona:secret@github.com/acme/site", "github.com/acme/site"),
+        ("git@github.com:acme/site.git", "github.com/acme/site"),
+        ("ssh://git@github.example:2222/acme/site.git", "github.example:2222/acme/site"),
+        ("git://github.com/acme/dotted.name.git", "github.com/acme/dotted.name"),
+    ],
+)
+def test_the_scope_comes_from_the_origin_remote(checkout: Path, remote: str, scope: str) -> None:
+    git(checkout, "remote", "set-url", "origin", remote)
+    assert CheckoutHost(checkout).open_workspace(None, None).scope == scope
+
+
+@pytest.mark.parametrize("remote", ["/srv/git/site.git", "https://github.com/site", "https://github.com/a/b/c", "x"])
+def test_a_remote_without_host_owner_and_name_is_refused(checkout: Path, remote: str) -> None:
+    git(checkout, "remote", "set-url", "origin", remote)
+    with pytest.raises(LearningError) as refused:
+        CheckoutHost(checkout).open_workspace(None, None)
+    assert refused.value.code in ("invalid_configuration", "invalid_identifier")
+
+
+def test_a_password_in_the_remote_is_never_shown(checkout: Path) -> None:
+    git(checkout, "remote", "set-url", "origin", "https://mona:tops3cret@github.com/acme")
+    done = subprocess.run([str(PROGRAM), "doctor"], cwd=checkout, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "tops3cret" not in done.stdout + done.stderr
+    assert "mona" not in done.stdout + done.stderr
+
+
+def test_outside_a_checkout_the_store_is_named(tmp_path: Path) -> None:
+    host = CheckoutHost(tmp_path)
+    for repository, directory in ((None, None), (None, "store"), ("github.com/acme/site", None)):
+        with pytest.raises(InvalidArgument):
+            host.open_workspace(repository, directory)
+    assert host.open_workspace("github.com/acme/site", "store").scope == "github.com/acme/site"
+
+
+def test_data_in_a_checkout_must_be_ignored_by_git(checkout: Path) -> None:
+    (checkout / ".gitignore").write_text("")
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(checkout).open_workspace(None, None)
+
+
+@pytest.mark.parametrize(
+    "directory", [".", "data", "..data", ".replica", ".replica/../data", ".replicas/x", "build/.replica"]
+)
+def test_data_in_a_checkout_lies_only_under_replica(checkout: Path, directory: str) -> None:
+    (checkout / ".gitignore").write_text("*\n")
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(checkout).open_workspace("github.com/acme/site", directory)
+
+
+def test_a_link_out_of_replica_is_followed_before_the_check(checkout: Path) -> None:
+    (checkout / "dist").mkdir()
+    (checkout / ".replica").mkdir()
+    (checkout / ".replica" / "learning").symlink_to(checkout / "dist")
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(checkout).open_workspace(None, None)
+
+
+def test_reading_creates_nothing(checkout: Path) -> None:
+    workspace = CheckoutHost(checkout).open_workspace(None, None)
+    assert workspace.provider.health()["ok"] is True
+    assert not (checkout / ".replica").exists()
+
+
+def write_configuration(checkout: Path, text: str) -> None:
+    directory = checkout / ".replica" / "learning"
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    (directory / "config.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"schemaVersion": "replica.learning-config/v2"}',
+        '{"schemaVersion": "replica.learning-config/v1", "scope": "github.com/other/one"}',
+        '{"schemaVersion": "replica.learning-config/v1", "memory": {"provider": "mongodb"}}',
+        '{"schemaVersion": "replica.learning-config/v1", "memory": {"provider": {"module": "/etc/x.py"}}}',
+        '{"schemaVersion": "replica.learning-config/v1", "memory": {}, "memory": {}}',
+    ],
+)
+def test_a_wrong_configuration_is_refused(checkout: Path, text: str) -> None:
+    write_configuration(checkout, text)
+    with pytest.raises(InvalidConfiguration):
+        CheckoutHost(checkout).open_workspace(None, None)
+
+
+def test_a_consolidator_module_is_handed_the_built_in_ones(checkout: Path) -> None:
+    section = {"consolidator": {"module": "./mine.py"}, "options": {"categories": ["testing"]}}
+    write_configuration(checkout, json.dumps({"schemaVersion": "replica.learning-config/v1", "consolidation": section}))
+    (checkout / "mine.py").write_text(
+        "def create_consolidator(options, builtins):\n    return builtins['create_recurrence_consolidator'](options)\n"
+    )
+    made = CheckoutHost(checkout).open_workspace(None, None).create_consolidator()
+    assert made.manifest()["id"] == "recurrence"
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [("./none.py", None), ("./../outside.py", "x = 1"), ("./broken.py", "raise SystemError"), ("./empty.py", "")],
+)
+def test_a_module_that_cannot_be_loaded_is_refused(checkout: Path, module: str, text: str | None) -> None:
+    section = {"consolidator": {"module": module}}
+    write_configuration(checkout, json.dumps({"schemaVersion": "replica.learning-config/v1", "consolidation": section}))
+    if text is not None:
+        (checkout / module).write_text(text)
+    with pytest.raises(LearningError) as refused:
+        CheckoutHost(checkout).open_workspace(None, None).create_consolidator()
+    assert refused.value.code in ("invalid_configuration", "plugin_failed")
+
+
+# The turn ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_holder_is_told_that_it_is_busy(tmp_path: Path) -> None:
+    with take_turn(tmp_path / "turn.lock"), pytest.raises(Busy), take_turn(tmp_path / "turn.lock"):
+        pass
+    with take_turn(tmp_path / "turn.lock"):
+        pass
+
+
+def test_a_holder_that_waits_gets_the_turn(tmp_path: Path) -> None:
+    got = threading.Event()
+
+    def wait() -> None:
+        with take_turn(tmp_path / "turn.lock", wait_seconds=30):
+            got.set()
+
+    waiter = threading.Thread(target=wait)
+    with take_turn(tmp_path / "turn.lock"):
+        waiter.start()
+        assert not got.wait(0.2)
+    waiter.join(30)
+    assert got.is_set()
+
+
+def test_a_replaced_lock_file_excludes_nobody_wrongly(tmp_path: Path) -> None:
+    path = tmp_path / "turn.lock"
+    with take_turn(path):
+        path.unlink()
+        with take_turn(path), pytest.raises(Busy), take_turn(path):
+            pass
+
+
+def test_a_planted_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "turn.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnsafeStorage), take_turn(tmp_path / "turn.lock"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_turn_ends_with_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "turn.lock"
+    script = "import sys, time\nfrom pathlib import Path\nfrom providers.turn import take_turn\n"
+    script += "with take_turn(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
+    holder = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(Busy), take_turn(path):
+        pass
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    with take_turn(path):
+        pass
+
+
+# The console script --------------------------------------------------------------------------------------------------
+
+
+def test_the_console_script_runs_in_a_subdirectory_and_keeps_files_private(checkout: Path) -> None:
+    (checkout / "src").mkdir()
+    command = [str(PROGRAM), "grants", "add", "--purpose", "review", "--source", "hub-comments"]
+    command += ["--reason", "We agreed.", "--by", "github:mona", "--json"]
+    done = subprocess.run(command, cwd=checkout / "src", capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["grant"]["scope"] == "github.example/acme/checkout-prototypes"
+    store = checkout / ".replica" / "learning"
+    assert store.stat().st_mode & 0o777 == 0o700
+    assert (store / "learning.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_help_needs_no_checkout_and_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
+    done = subprocess.run([str(PROGRAM), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "recall" in done.stdout
+    reader, writer = os.pipe()
+    os.close(reader)
+    closed = subprocess.run(
+        [str(PROGRAM), "--help"], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert "Traceback" not in closed.stderr

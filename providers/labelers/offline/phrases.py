@@ -10,7 +10,8 @@ them, no punctuation, and the placeholders `¤` for code and `¤q` for quoted wo
 | `add (a|the)? test`         | `?` makes a word or a group optional                                      |
 | `add (a|new|small)* test`   | `*` after a group: none to three of its words                             |
 | `renam*`, `*less`           | any ending, any beginning (at most 32 letters)                            |
-| `add ... test`              | `...` stands for up to four words                                         |
+| `comment(s|ed)`             | the word as it is, or with one of these endings                           |
+| `add ... test`              | `...` stands for up to five words                                         |
 | `^ remove`                  | only at the start of a clause, after lead-ins such as "nit" and "please"  |
 | `add test $`                | only at the end of a clause                                               |
 | `{should} be named`         | the word list `should` of the file's `[words]` table                      |
@@ -30,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-MAX_PHRASE = 1000
+MAX_PHRASE = 400
 MAX_GAPS = 2
 MAX_REPEATS = 3
 MAX_DEPTH = 5
@@ -39,7 +40,7 @@ CODE = "¤"
 QUOTED = "¤q"
 SUBSTITUTION = "¤s"
 
-_TOKEN = re.compile(r"\.\.\.|[()|?^$]|(?<=[)])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>|\*?[\w'+]+\*?|[-/\s]+")
+_TOKEN = re.compile(r"\.\.\.|[()|?^$]|(?<=[)}])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>|\*?[\w'+]+(?:\([a-z|]+\)|\*)?|[-/\s]+")
 
 
 class PhraseError(ValueError):
@@ -68,7 +69,7 @@ class _Word:
 @dataclass(frozen=True, slots=True)
 class _Gap:
     def regex(self) -> str:
-        return "(?:[^ ]+ ){0,4}?"
+        return "(?:[^ ]+ ){0,5}?"
 
     def anchors(self) -> frozenset[str] | None:
         return None
@@ -252,7 +253,10 @@ class _Reader:
             return _Word(QUOTED)
         if token == "<substitution>":
             return _Word(SUBSTITUTION)
-        return _Word(token.strip("*").lower(), token.startswith("*"), token.endswith("*"))
+        word, _, endings = token.strip("*").lower().partition("(")
+        if endings:
+            return _Either(tuple(_Word(word + ending) for ending in ("", *endings.rstrip(")").split("|"))))
+        return _Word(word, token.startswith("*"), token.endswith("*"))
 
 
 def _split(source: str) -> list[str]:

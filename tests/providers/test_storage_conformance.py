@@ -1,4 +1,4 @@
-"""The shipped suite, run against the providers that ship."""
+"""The shipped suite, run against the providers that ship, and one that somebody could write from the documentation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from providers.conformance.storage import (
 )
 from providers.storage.in_memory import InMemoryProvider
 from providers.storage.sqlite import SqliteProvider
+from tests.providers.json_file_provider import JsonFileProvider
 
 
 class TestSqlite(MemoryProviderConformance, RedactionConformance, HeadConformance, RepairConformance):
@@ -28,3 +29,9 @@ class TestInMemory(MemoryProviderConformance, RedactionConformance, HeadConforma
     def open_provider(self) -> Callable[[], InMemoryProvider]:
         provider = InMemoryProvider()
         return lambda: provider
+
+
+class TestJsonFile(MemoryProviderConformance):
+    @pytest.fixture
+    def open_provider(self, tmp_path: Path) -> Callable[[], JsonFileProvider]:
+        return lambda: JsonFileProvider(tmp_path / "data" / "store.json")

@@ -21,10 +21,11 @@ _NONE = {
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """A heading and up to a few sentences."""
+    """A heading and up to a few sentences. `icon` tells an answer from one that is still to come."""
 
     heading: str
     lines: tuple[str, ...]
+    icon: str = "accepted"
 
 
 def describe_empty(
@@ -50,7 +51,7 @@ def describe_empty(
             "No answer yet", ("The Hub has not looked for themes yet. This page shows what it finds.", *coming)
         )
     if newest.result.get("complete") is False:
-        return Empty("No answer yet", coming)
+        return Empty("No answer yet", coming, "proposed")
     found = (
         f"No theme was raised by {repository.min_reviewers} people in {count(repository.min_threads, 'thread')} of "
         f"{count(repository.min_prototypes, prototype)}. All comments up to the last run were looked at."

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from hub_learning import stores
 from hub_learning.models import Comment, LearningRun, Step
 from hub_learning.pages.empty import describe_empty
+from hub_learning.pages.held_back import describe_held_back
 from hub_learning.pages.places import Place, at_repository
 from hub_learning.pages.rows import Filters, Queue, build_queue, build_row
 from hub_learning.pages.runs import Run, describe_run
@@ -59,10 +60,13 @@ def show_queue(place: Place) -> HttpResponse:
             "prototype": place.prototype,
         }
         context["headline"], context["notices"] = "", []
-    elif not queue.rows:
+    else:
+        search = read_search(place)
         context["empty"] = describe_empty(
-            filters.state, memories, place.repository, read_search(place), prototype=place.prototype, now=now
+            filters.state, memories, place.repository, search, prototype=place.prototype, now=now
         )
+        if search is not None and filters.state == "proposed":
+            context["held_back"] = describe_held_back(search.result, place.repository)
     return place.render("pages/learnings.html", context, tab="learnings", waiting=queue.waiting)
 
 

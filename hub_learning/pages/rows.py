@@ -142,9 +142,18 @@ def build_queue(memories: Sequence[Mapping[str, Any]], filters: Filters, *, prot
 
 
 def order_memories(memories: Sequence[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
-    """The learnings of a state, newest first; ties by ID, so that the order is the same on every load."""
+    """The learnings of a state, newest first. Proposals of one day stand by how many reviewers they have."""
     chosen = (memory for memory in memories if state_of(memory) == state)
-    return sorted(chosen, key=lambda memory: (memory.get("at", ""), memory["id"]), reverse=True)
+    return sorted(chosen, key=_by_weight if state == "proposed" else _by_time, reverse=True)
+
+
+def _by_time(memory: Mapping[str, Any]) -> tuple[str, str]:
+    return memory.get("at", ""), memory["id"]
+
+
+def _by_weight(memory: Mapping[str, Any]) -> tuple[str, int, int, str]:
+    support = memory.get("support") or {"reviewers": 0, "comments": 0}
+    return memory.get("at", "")[:10], support["reviewers"], support["comments"], memory["id"]
 
 
 def state_of(memory: Mapping[str, Any]) -> str:

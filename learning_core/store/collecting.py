@@ -33,10 +33,13 @@ class CollectionOperations(RemovalOperations):
         `redact_deleted` then removes the text of every comment that the snapshot shows as deleted. `repository` is the
         numeric ID that the log must have, where the scope names the repository otherwise. Returns `{"collection",
         "imported": {"episodes", "events"}, "redacted", "rebuild", "exports", "identityUpdates"}`. Raises `InvalidJson`,
-        `InvalidRecord`, `InvalidLog`, `WrongRepository`, `NotPermitted`, `SnapshotConflict`, `SnapshotTooOld`.
+        `InvalidRecord`, `InvalidLog`, `WrongRepository`, `NotPermitted`, `SnapshotConflict`, `SnapshotTooOld`,
+        `Unsupported` where text cannot be removed.
         """
         snapshot = read_snapshot(read_input(log))
         importing.check_repository(snapshot, self.scope, repository)
+        if redact_deleted:
+            self._check_redaction()
         nonce = self._new_id()
         outcome = self._change(lambda reader: self._plan_import(reader, snapshot, by, nonce))
         removed = {"removed": 0, "rebuild": [], "exports": []}

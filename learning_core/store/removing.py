@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learning_core.audit import Plan
-from learning_core.errors import Busy, Conflict, NotFound, Unsupported
+from learning_core.errors import Busy, Conflict, InvalidHistory, NotFound, Unsupported
 from learning_core.identifiers import Principal
 from learning_core.provider import REDACTION, Query, is_redacted
 from learning_core.reader import Reader
@@ -21,6 +21,7 @@ class RemovalOperations(StoreBase):
     def redact_event(self, by: Principal, event_id: str, *, reason: str) -> dict[str, Any]:
         """Remove the text of the comment that an event is a version of, or a label on. Raises `NotFound`."""
         redaction.check_request(by, reason)
+        self._check_redaction()
         reader = self._reader()
         episodes = reader.find_event_episodes(Query(ids=(event_id,)))
         thread = reader.thread(episodes[0]) if episodes else None
@@ -39,15 +40,26 @@ class RemovalOperations(StoreBase):
         redaction.check_request(by, reason)
         return self._redact_comments(by, [comment_id], reason)
 
-    def _redact_comments(self, by: Principal, comment_ids: Sequence[str], reason: str) -> dict[str, Any]:
+    def _check_redaction(self) -> None:
         if REDACTION not in self.manifest["capabilities"]:
             raise Unsupported(f"The provider {self.manifest['name']} cannot remove text.")
+
+    def _redact_comments(self, by: Principal, comment_ids: Sequence[str], reason: str) -> dict[str, Any]:
+        """Remove the comments one by one. One whose history is refused does not keep the others."""
+        self._check_redaction()
         removed = 0
         events: list[str] = []
+        refusal: InvalidHistory | None = None
         for comment_id in comment_ids:
-            count, ids = self._redact_one(by, comment_id, reason)
+            try:
+                count, ids = self._redact_one(by, comment_id, reason)
+            except InvalidHistory as error:
+                refusal = refusal or error
+                continue
             removed += count
             events += ids
+        if refusal is not None:
+            raise refusal
         reader = self._reader()
         latest = self._latest_records(reader)
         rebuild = redaction.find_rebuild(latest, events)
@@ -69,6 +81,8 @@ class RemovalOperations(StoreBase):
             if thread is None:
                 return removed, []
             events = redaction.find_events(thread, comment_id)
+            linked = reader.find_event_episodes(Query(parents=tuple(event.id for event in events)))
+            redaction.check_one_thread(comment_id, list(dict.fromkeys([*episodes, *linked])))
             self._add_missing_receipts(reader, events)
             left = [event for event in events if not is_redacted(event.data)]
             if not left:

@@ -48,10 +48,10 @@ def find_comment(thread: Thread, event_id: str) -> str | None:
 
 
 def check_one_thread(comment_id: str, episodes: Sequence[str]) -> None:
-    """Raise `InvalidHistory` when a comment's versions lie in several threads."""
+    """Raise `InvalidHistory` when a comment's versions, or events that name them, lie in several threads."""
     if len(episodes) > 1:
         raise InvalidHistory(
-            f"Comment {comment_id} is stored in {len(episodes)} threads; guessing could remove someone else's words. "
+            f"Comment {comment_id} reaches into {len(episodes)} threads; guessing could remove someone else's words. "
             "Nothing was removed.",
             comment_id=comment_id,
         )

@@ -43,9 +43,12 @@ def test_permission_for_other_purposes_implies_nothing(world: World, missing: st
         world.accept(proposal)
     if review:
         assert world.recalled() == [learning]
-        for use in (world.store.memories, lambda: world.store.show(learning), world.collect):
-            with refused("not_permitted"):
-                use()
+        with refused("not_permitted"):
+            world.store.memories()
+        with refused("not_permitted"):
+            world.store.show(learning)
+        with refused("not_permitted"):
+            world.collect()
         with refused("not_permitted"):
             world.label(f"{THEME}-1", theme="other")
         with refused("not_permitted"):
@@ -53,9 +56,10 @@ def test_permission_for_other_purposes_implies_nothing(world: World, missing: st
     else:
         world.collect()
         assert world.store.show(learning)["memory"]["text"] == f"Mind the {THEME}."
-        for use in (world.recall, world.consolidate):
-            with refused("not_permitted"):
-                use()
+        with refused("not_permitted"):
+            world.recall()
+        with refused("not_permitted"):
+            world.consolidate()
 
 
 def write_at(world: World, *times: str) -> None:

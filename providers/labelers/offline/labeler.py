@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from learning_core.errors import InvalidConfiguration
-from learning_core.plugins import LabelAnswer, LabelRequest
+from learning_core.plugins import LabelAnswer, LabelRequest, LabelThread
 from providers.labelers.offline.matching import label_text
 from providers.labelers.offline.themes import Themes, load_themes
 
@@ -33,26 +34,16 @@ class OfflineLabeler:
 
     def label(self, request: LabelRequest) -> LabelAnswer:
         """The labels of every comment that is asked about."""
-        labels = [
-            {
-                "eventId": comment.event_id,
-                "category": label.category,
-                "theme": label.theme,
-                "observation": label.observation,
-                "summary": label.summary,
-                "explanation": label.explanation,
-            }
-            for thread in request.threads
-            for comment in thread.comments
-            if comment.ask
-            for label in label_text(
-                comment.body,
-                self._themes,
-                is_reply=comment.is_reply,
-                target=None if comment.target is None else str(comment.target["kind"]),
-            )
-        ]
-        return LabelAnswer(labels)
+        return LabelAnswer([label for thread in request.threads for label in self._label_thread(thread)])
+
+    def _label_thread(self, thread: LabelThread) -> Iterator[dict[str, str]]:
+        # A reply has no target of its own; it is about what its thread is about.
+        target = next((str(comment.target["kind"]) for comment in thread.comments if comment.target is not None), None)
+        for comment in thread.comments:
+            if not comment.ask:
+                continue
+            for label in label_text(comment.body, self._themes, is_reply=comment.is_reply, target=target):
+                yield {"eventId": comment.event_id, **asdict(label)}
 
     def close(self) -> None:
         """Nothing to release."""

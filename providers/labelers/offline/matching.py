@@ -6,7 +6,7 @@ A clause is about a theme where one of the theme's phrases stands in it. What it
 2. A contradiction right beside the phrase ("no need for a test"): `disagreement`.
 3. A question counts only when it suggests something ("could we ...?", "why not ...?") or is a bare hint ("typo?").
 4. A negation right before the phrase ("not a typo"): no label.
-5. Praise without a request ("nice contrast"): `strength`.
+5. Praise at most `MAX_DISTANCE` words away, and no request in the clause ("nice contrast"): `strength`.
 6. A pattern, or a topic with a request at most `MAX_DISTANCE` words away: `problem`. A topic alone says nothing.
 
 Where phrases of several themes overlap, the longest is the most exact one and wins. A comment gets at most one label
@@ -58,14 +58,17 @@ class _Hit:
 class _Finding:
     theme: Theme
     observation: str
+    asks: bool
     explanation: str
     rank: tuple[int, bool, int, int, int]
 
 
 def label_text(text: str, themes: Themes, *, is_reply: bool = False, target: str | None = None) -> tuple[Label, ...]:
-    """The labels of one comment, the best first. `target` is the kind of its target, None where unknown.
+    """The labels of one comment, the best first.
 
-    Never raises for any text. Equal arguments give equal labels.
+    `target` is the kind of its target (`element`, `file`, `page`), None where unknown. A reply discusses more than it
+    asks, so in one only patterns make a problem, topics do not. Never raises for any text; equal arguments give equal
+    labels.
     """
     clauses = read_clauses(text)
     if any(_has(themes, "aside", clause) for clause in clauses):
@@ -73,6 +76,8 @@ def label_text(text: str, themes: Themes, *, is_reply: bool = False, target: str
     best: dict[str, _Finding] = {}
     for number, clause in enumerate(clauses):
         for finding in _find(clause, number, themes, target):
+            if is_reply and not finding.asks and finding.observation == "problem":
+                continue
             known = best.get(finding.theme.key)
             if known is None or finding.rank < known.rank:
                 best[finding.theme.key] = finding
@@ -93,6 +98,7 @@ def _find(clause: Clause, number: int, themes: Themes, target: str | None) -> It
         yield _Finding(
             hit.use.theme,
             observation,
+            hit.use.asks,
             f'matched "{hit.phrase.source}"',
             (_RANK.index(observation), not hit.use.asks, -words, number, hit.order),
         )
@@ -126,7 +132,7 @@ def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None
     requests = _spans(themes, "request", clause)
     if clause.question:
         requests += _spans(themes, "suggestion", clause)
-    if not requests and _has(themes, "praise", clause):
+    if not requests and any(_stands_near(clause, span, hit.span) for span in _spans(themes, "praise", clause)):
         return "strength"
     if hit.use.asks:
         return "problem"

@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-MAX_PHRASE = 400
+MAX_PHRASE = 300
 MAX_GAPS = 2
 MAX_REPEATS = 3
 MAX_DEPTH = 5
@@ -40,7 +40,9 @@ CODE = "¤"
 QUOTED = "¤q"
 SUBSTITUTION = "¤s"
 
-_TOKEN = re.compile(r"\.\.\.|[()|?^$]|(?<=[)}])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>|\*?[\w'+]+(?:\([a-z|]+\)|\*)?|[-/\s]+")
+_TOKEN = re.compile(
+    r"\.\.\.|[()|?^$]|(?<=[)}])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>|\*?[\w'+]+(?:\([a-z|]+\)|\*)?|[-/\s]+"
+)
 
 
 class PhraseError(ValueError):
@@ -129,6 +131,14 @@ class _Sequence:
 
 
 _Node = _Word | _Gap | _Edge | _Optional | _Either | _Sequence
+
+_PLACEHOLDERS: dict[str, _Node] = {
+    "^": _Edge(end=False),
+    "$": _Edge(end=True),
+    "<code>": _Either((_Word(CODE), _Word(QUOTED))),
+    "<quoted>": _Word(QUOTED),
+    "<substitution>": _Word(SUBSTITUTION),
+}
 
 
 @dataclass(frozen=True)
@@ -238,25 +248,23 @@ class _Reader:
         return self.read(self._words[name], (*seen, name))
 
     def _atom(self, token: str) -> _Node:
-        if token == "...":
-            self._gaps += 1
-            if self._gaps > MAX_GAPS:
-                raise PhraseError(f"more than {MAX_GAPS} gaps")
-            return _Gap()
-        if token in "^$":
-            return _Edge(end=token == "$")
-        if token in "?*":
+        if token in _PLACEHOLDERS:
+            return _PLACEHOLDERS[token]
+        if token in ("?", "*"):
             raise PhraseError(f"a {token!r} with nothing before it")
-        if token == "<code>":
-            return _Either((_Word(CODE), _Word(QUOTED)))
-        if token == "<quoted>":
-            return _Word(QUOTED)
-        if token == "<substitution>":
-            return _Word(SUBSTITUTION)
-        word, _, endings = token.strip("*").lower().partition("(")
-        if endings:
-            return _Either(tuple(_Word(word + ending) for ending in ("", *endings.rstrip(")").split("|"))))
-        return _Word(word, token.startswith("*"), token.endswith("*"))
+        if token != "...":
+            return _read_word(token)
+        self._gaps += 1
+        if self._gaps > MAX_GAPS:
+            raise PhraseError(f"more than {MAX_GAPS} gaps")
+        return _Gap()
+
+
+def _read_word(token: str) -> _Node:
+    word, _, endings = token.strip("*").lower().partition("(")
+    if endings:
+        return _Either(tuple(_Word(word + ending) for ending in ("", *endings.rstrip(")").split("|"))))
+    return _Word(word, token.startswith("*"), token.endswith("*"))
 
 
 def _split(source: str) -> list[str]:
@@ -266,6 +274,8 @@ def _split(source: str) -> list[str]:
         found = _TOKEN.match(source, at)
         if found is None:
             raise PhraseError(f"{source[at]!r} at place {at + 1} means nothing here")
+        if found[0] == "(" and source[at - 1 : at] in (")", "}"):
+            raise PhraseError(f"'(' right after {source[at - 1]!r} at place {at + 1}: endings belong to a single word")
         at = found.end()
         if not re.fullmatch(r"[-/\s]+", found[0]):
             tokens.append(found[0])

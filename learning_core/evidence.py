@@ -300,6 +300,8 @@ def derive_standing(
 _STATED_ID = re.compile(rb'"id":"(memory_[0-9a-f]{64})"')
 _MEMORY_ID = re.compile(r"memory_[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_STATE = re.compile("proposed|accepted|rejected|retired")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z", re.ASCII)
 
 
 class StatedVersion:
@@ -327,7 +329,7 @@ def stated_members(raw: bytes) -> dict[str, str]:
     content = members.get("content")
     stated = {**members, "theme": content.get("theme") if isinstance(content, dict) else None}
     forms = {
-        "state": re.compile("proposed|accepted|rejected|retired"),
+        "state": _STATE,
         "kind": re.compile("guidance"),
         "theme": re.compile("[a-z0-9]+(?:-[a-z0-9]+)*"),
         "contentDigest": _DIGEST,
@@ -335,6 +337,26 @@ def stated_members(raw: bytes) -> dict[str, str]:
     }
     found = {name: _strict(stated.get(name), form) for name, form in forms.items()}
     return {name: value for name, value in found.items() if value and len(value) <= 80}
+
+
+def stated_outline(raw: bytes) -> dict[str, Any]:
+    """What unchecked bytes state that a list is counted and ordered by: state, time, and how many support it.
+
+    Bytes that state no state stand as proposed, so that a person comes across them; without a time they stand last.
+    """
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        data = {}
+    members = data if isinstance(data, dict) else {}
+    support = members.get("support")
+    counts = support if isinstance(support, dict) else {}
+    return {
+        "id": stated_id(raw),
+        "state": _strict(members.get("state"), _STATE) or "proposed",
+        "at": _strict(members.get("at"), _TIME),
+        **{name: n if type(n := counts.get(name)) is int else 0 for name in ("reviewers", "comments")},
+    }
 
 
 def _strict(value: Any, form: re.Pattern[str]) -> str:

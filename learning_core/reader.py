@@ -216,8 +216,11 @@ class Reader:
 
     def latest_memories(self) -> list[str]:
         """The IDs of all learnings and proposals, by their newest version, oldest first."""
-        rows = self._raw_memories(MemoryQuery(latest=True))
-        return [memory for memory in (stated_id(raw) for _, raw in rows) if memory]
+        return [stated_id(raw) for raw in self.latest_bytes()]
+
+    def latest_bytes(self) -> list[bytes]:
+        """The newest version of each learning and proposal, unchecked, oldest first."""
+        return [raw for _, raw in self._raw_memories(MemoryQuery(latest=True)) if stated_id(raw)]
 
     def theme_memories(self, themes: Sequence[str]) -> list[str]:
         """The IDs of all learnings and proposals of the themes."""

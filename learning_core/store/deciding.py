@@ -7,7 +7,7 @@ from typing import Any
 
 from learning_core.audit import Plan
 from learning_core.errors import NotPermitted
-from learning_core.evidence import cited_episodes
+from learning_core.evidence import cited_episodes, stated_outline
 from learning_core.identifiers import Principal
 from learning_core.provider import Head
 from learning_core.reader import Reader
@@ -19,16 +19,30 @@ from learning_core.workflows import decisions, viewing
 class DecisionOperations(StoreBase):
     """Lists, details and decisions."""
 
+    def outline(self) -> dict[str, Any]:
+        """Every learning as its newest bytes state it: enough to count, order and page a list, and no content.
+
+        Neither the records nor their evidence are checked: whoever shows some of them asks `memories` for those.
+        Returns `{"memories": [{"id", "state", "at", "reviewers", "comments"}]}`, oldest first. Raises `NotPermitted`.
+        """
+        reader = self._reader()
+        self._policy_for(reader, "review")
+        return {"memories": [stated_outline(raw) for raw in reader.latest_bytes()]}
+
     def memories(
-        self, *, states: Sequence[str] | None = None, withheld_comments: frozenset[str] = NOTHING_WITHHELD
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        states: Sequence[str] | None = None,
+        withheld_comments: frozenset[str] = NOTHING_WITHHELD,
     ) -> dict[str, Any]:
         """Learnings and proposals by their newest version; reading is a use for review, which withholds what it must.
 
-        Returns `{"memories": [...]}`; see `viewing.describe_row`.
+        `ids` names some, and leaves out what does not exist. Returns `{"memories": [...]}`; see `viewing.describe_row`.
         """
         reader = self._reader()
         policy = self._policy_for(reader, "review")
-        found = reader.memories(reader.latest_memories())
+        found = reader.memories(reader.latest_memories() if ids is None else ids)
         at = self._clock()
         rows = []
         intact = [memory.latest for memory in found.values() if not memory.damaged]

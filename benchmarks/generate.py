@@ -7,19 +7,54 @@ from collections.abc import Iterator
 from typing import Any
 
 WORDS = (
-    "contrast button focus label spacing margin error message loading state keyboard order screen reader hint colour "
-    "token scale icon header table empty form field value test case name constant query loop index cache retry timeout"
-).split()
+    "contrast",
+    "button",
+    "focus",
+    "label",
+    "spacing",
+    "margin",
+    "error",
+    "message",
+    "loading",
+    "state",
+    "keyboard",
+    "order",
+    "screen",
+    "reader",
+    "hint",
+    "colour",
+    "token",
+    "scale",
+    "icon",
+    "header",
+    "table",
+    "empty",
+    "form",
+    "field",
+    "value",
+    "test",
+    "case",
+    "name",
+    "constant",
+    "query",
+    "loop",
+    "index",
+    "cache",
+    "retry",
+    "timeout",
+)
 
 
-def make_log(comments: int, *, replies: int = 3, edited: float = 0.0, snapshot: str = "bench-1") -> bytes:
-    """A complete log of so many comments, each thread a root and `replies` replies. `edited` is the share of changed ones."""
+def make_log(
+    comments: int, *, replies: int = 3, edited: float = 0.0, first: int = 0, snapshot: str = "bench-1"
+) -> bytes:
+    """A complete log of so many comments, in threads of a root and `replies` replies; `edited` is a share."""
     threads = comments // (replies + 1)
     pages: list[dict[str, Any]] = []
     roots: list[dict[str, Any]] = []
     step = int(1 / edited) if edited else 0
     for number in range(threads):
-        root_id = str(1_000_000 + number * (replies + 1))
+        root_id = str(1_000_000 + first + number * (replies + 1))
         changed = bool(step) and number % step == 0
         roots.append(
             {
@@ -27,7 +62,11 @@ def make_log(comments: int, *, replies: int = 3, edited: float = 0.0, snapshot: 
                 "prototypeId": f"p{number % 400}",
                 "branch": "main",
                 "build": {"number": 1 + number % 7, "commitSha": None},
-                "target": {"kind": "file", "path": f"src/part{number % 50}/view{number % 9}.py", "line": 1 + number % 300},
+                "target": {
+                    "kind": "file",
+                    "path": f"src/part{number % 50}/view{number % 9}.py",
+                    "line": 1 + number % 300,
+                },
                 "status": "open",
                 "resolvedAt": None,
                 "resolvedBy": None,
@@ -36,9 +75,18 @@ def make_log(comments: int, *, replies: int = 3, edited: float = 0.0, snapshot: 
         )
         own = [_comment(number + i, str(int(root_id) + i), False) for i in range(1, replies + 1)]
         pages.append(
-            {"action": "list_replies", "commentId": root_id, "cursor": None, "hasMore": False, "nextCursor": None, "replies": own}
+            {
+                "action": "list_replies",
+                "commentId": root_id,
+                "cursor": None,
+                "hasMore": False,
+                "nextCursor": None,
+                "replies": own,
+            }
         )
-    pages.insert(0, {"action": "list_comments", "cursor": None, "hasMore": False, "nextCursor": None, "comments": roots})
+    pages.insert(
+        0, {"action": "list_comments", "cursor": None, "hasMore": False, "nextCursor": None, "comments": roots}
+    )
     log = {
         "schemaVersion": "replica.hub-comment-log/v1",
         "snapshotId": snapshot,

@@ -9,7 +9,7 @@ them, no punctuation, and the placeholders `¤` for code and `¤q` for quoted wo
 | `(low|poor) contrast`       | either word; an alternative may hold several words                        |
 | `add (a|the)? test`         | `?` makes a word or a group optional                                      |
 | `add (a|new|small)* test`   | `*` after a group: none to three of its words                             |
-| `renam*`, `*less`           | any ending, any beginning (at most 32 letters)                            |
+| `renam*`, `*less`           | any ending, any beginning (at most 64 letters)                            |
 | `comment(s|ed)`             | the word as it is, or with one of these endings                           |
 | `add ... test`              | `...` stands for up to five words                                         |
 | `^ remove`                  | only at the start of a clause, after lead-ins such as "nit" and "please"  |
@@ -27,6 +27,7 @@ No phrase can make the matcher slow: every gap, word and repetition is bounded, 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +42,8 @@ QUOTED = "¤q"
 SUBSTITUTION = "¤s"
 
 _TOKEN = re.compile(
-    r"\.\.\.|[()|?^$]|(?<=[)}])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>|\*?[\w'+]+(?:\([a-z|]+\)|\*)?|[-/\s]+"
+    r"\.\.\.|[()|?^$]|(?<=[)}])\*|\{[a-z][a-z-]*\}|<code>|<quoted>|<substitution>"
+    r"|\*?[^\s()|?^${}<>*.,:;!\"/-]+(?:\([^\s()?^${}<>*.]+\)|\*)?|[-/\s]+"
 )
 
 
@@ -57,8 +59,8 @@ class _Word:
 
     def regex(self) -> str:
         letters = re.escape(self.text).replace("'", "'?")
-        before = "[^ ]{0,32}" if self.open_start else ""
-        after = "[^ ]{0,32}" if self.open_end else ""
+        before = "[^ ]{0,64}" if self.open_start else ""
+        after = "[^ ]{0,64}" if self.open_end else ""
         return f"{before}{letters}{after} "
 
     def anchors(self) -> frozenset[str] | None:
@@ -172,8 +174,7 @@ def read_phrase(source: str, words: Mapping[str, str], lead_ins: Sequence[str] =
     """Read one phrase. Word lists come from `words`. Raises `PhraseError`."""
     if len(source) > MAX_PHRASE:
         raise PhraseError(f"longer than {MAX_PHRASE} characters")
-    reader = _Reader(words)
-    node = reader.read(source, seen=())
+    node = _Reader(words).read(source, seen=())
     return Phrase(source, tuple(lead_ins), node, node.anchors())
 
 
@@ -268,6 +269,7 @@ def _read_word(token: str) -> _Node:
 
 
 def _split(source: str) -> list[str]:
+    source = unicodedata.normalize("NFC", source)
     tokens: list[str] = []
     at = 0
     while at < len(source):

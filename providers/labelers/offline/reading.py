@@ -10,6 +10,7 @@ bounded, and at most `MAX_OWN` characters of own words are read.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from providers.labelers.offline.phrases import CODE, QUOTED, SUBSTITUTION
 MAX_TEXT = 262_144
 MAX_OWN = 20_000
 MAX_WORDS = 80
-MAX_LETTERS = 40
+MAX_LETTERS = 64
 
 _INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "`", "“": '"', "”": '"', "„": '"', "\t": "    "})
@@ -38,10 +39,10 @@ _REPLACED = (
     (re.compile(r"\b(?:[A-Z][a-z0-9]{1,30}){2,6}\b"), f" {CODE} "),
     (re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx)\.", re.IGNORECASE), " "),
 )
-_BOUNDARY = re.compile(r"([.!?…;])(?:[.!?…;]*)(?=[\s)\]\"']|\Z)|\n {0,8}\n|\n(?= {0,8}(?:[-*+•]|\d{1,3}[.)]) )")
+_BOUNDARY = re.compile(r"(?<![.!?…;])[.!?…;]+(?=[\s)\]\"']|\Z)|[。！？؟]+|\n {0,8}\n|\n(?= {0,8}(?:[-*+•]|\d{1,3}[.)]) )")
 _TURN = re.compile(r",?\s(?:but|however|although|except that)\s", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,()\[\]{}\"“”«»!?…|—–]{1,200}")
-_NAME = re.compile(r"\w[\w']*(?:-[\w']+)*")
+_CODE_LIKE = re.compile(r"[_./\\=<>$#@&%^~:;+*]")
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def read_clauses(text: str) -> list[Clause]:
 
 def _own_words(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _INVISIBLE.sub("", text).translate(_QUOTES)
+    text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).translate(_QUOTES)
     text = _without_html_comments("\n".join(_prose_lines(text)))
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)
@@ -125,7 +126,7 @@ def _without_html_comments(text: str) -> str:
 def _sentences(own: str) -> Iterator[tuple[str, bool]]:
     at = 0
     for boundary in _BOUNDARY.finditer(own):
-        yield own[at : boundary.start()], "?" in boundary[0]
+        yield own[at : boundary.start()], any(mark in boundary[0] for mark in "?？؟")
         at = boundary.end()
     yield own[at:], False
 
@@ -136,13 +137,17 @@ def _words(part: str) -> Iterator[str]:
         if raw in ("+1", "-1", "++", "+2", "-2", CODE, QUOTED, SUBSTITUTION):
             yield raw
             continue
+        if not _has_letters(raw):
+            continue
         for piece in _pieces(raw):
-            name = _NAME.fullmatch(piece)
-            if name is None or "_" in piece or len(piece) > MAX_LETTERS:
-                if any(map(str.isalnum, piece)):
-                    yield CODE
+            if _CODE_LIKE.search(piece) or len(piece) > MAX_LETTERS:
+                yield CODE
             else:
-                yield from piece.split("-")
+                yield from filter(_has_letters, piece.split("-"))
+
+
+def _has_letters(word: str) -> bool:
+    return any(map(str.isalnum, word))
 
 
 def _pieces(raw: str) -> list[str]:

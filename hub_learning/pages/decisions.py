@@ -25,7 +25,7 @@ from hub_learning.pages.changes import describe_changes
 from hub_learning.pages.forms import AcceptForm, DecisionForm, EditForm, RejectForm, RetireForm
 from hub_learning.pages.learning import Problem, read_memory, show_learning
 from hub_learning.pages.places import Place, at_repository, see_other
-from hub_learning.pages.queue import read_memories
+from hub_learning.pages.queue import read_outline
 from hub_learning.pages.review import describe_person
 from hub_learning.pages.rows import PAGE_SIZE, order_memories
 from hub_learning.pages.times import describe_time
@@ -180,8 +180,8 @@ def typed_text(form: DecisionForm) -> str:
 
 def find_following(place: Place, memory: Mapping[str, Any]) -> str | None:
     """The proposal that comes next in the queue; at its end, the first of the others."""
-    memories, _ = read_memories(place)
-    ids = [row["id"] for row in order_memories(memories, "proposed")]
+    outline, _ = read_outline(place)
+    ids = [row["id"] for row in order_memories(outline, "proposed")]
     if memory["id"] not in ids:
         return ids[0] if ids else None
     index = ids.index(memory["id"])
@@ -192,8 +192,8 @@ def redirect_after(place: Place, memory_id: str, form: DecisionForm, following: 
     """To the next undecided row, with the result above it; after a retirement, to the learning."""
     if form.decision == "retire":
         return see_other(f"{place.address('learning', memory_id)}#decide")
-    memories, _ = read_memories(place)
-    ids = [row["id"] for row in order_memories(memories, "proposed")]
+    outline, _ = read_outline(place)
+    ids = [row["id"] for row in order_memories(outline, "proposed")]
     page = ids.index(following) // PAGE_SIZE + 1 if following in ids else 1
     query = {"page": page, "decided": memory_id} if page > 1 else {"decided": memory_id}
     target = following if following in ids else "queue-empty"

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from hub_learning.models import LearningRun, Repository
-from hub_learning.pages.rows import state_of
 from hub_learning.pages.times import describe_time
 from hub_learning.pages.words import count
 
@@ -30,7 +29,7 @@ class Empty:
 
 def describe_empty(
     state: str,
-    memories: Sequence[Mapping[str, Any]],
+    outline: Sequence[Mapping[str, Any]],
     repository: Repository,
     newest: LearningRun | None,
     *,
@@ -43,7 +42,7 @@ def describe_empty(
     coming = _describe_next(repository, now)
     if newest is not None and newest.result.get("complete") is False:
         coming = ("Comments of the newest days are missing, so this is not the whole answer.", *coming)
-    decided = [memory["at"] for memory in memories if state_of(memory) != "proposed" and memory.get("at")]
+    decided = [memory["at"] for memory in outline if memory["state"] != "proposed"]
     if decided:
         return Empty("Nothing waits", (f"The last decision was made {describe_time(max(decided), now).age}.", *coming))
     if newest is None:

@@ -16,7 +16,7 @@ from hub_learning.models import Comment
 from hub_learning.pages.changes import Changes, mark_words
 from hub_learning.pages.forms import AcceptForm, DecisionForm, EditForm, RejectForm, RetireForm
 from hub_learning.pages.places import Place
-from hub_learning.pages.queue import read_memories
+from hub_learning.pages.queue import read_outline
 from hub_learning.pages.quoting import show_text
 from hub_learning.pages.review import Frame, Review, Source, build_review
 from hub_learning.pages.rows import Filters, order_memories
@@ -135,8 +135,8 @@ def read_trail(place: Place, memory: Mapping[str, Any]) -> Trail:
     """The neighbours in the same state, in the queue's order."""
     filters = Filters.parse(place.request.GET)
     state = str(memory.get("state") or "proposed")
-    memories, _ = read_memories(place)
-    ids = [row["id"] for row in order_memories(memories, state)]
+    outline, _ = read_outline(place)
+    ids = [row["id"] for row in order_memories(outline, state)]
     query = Filters(state, filters.page if filters.state == state else 1).query
     if memory["id"] not in ids:
         return Trail(STATE_WORDS[state], query, 0, 0, None, None)

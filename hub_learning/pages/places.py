@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -43,7 +43,7 @@ class Tab:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """One repository, seen by someone who administers it."""
 
@@ -51,7 +51,7 @@ class Place:
     repository: Repository
     principal: Principal
 
-    @property
+    @cached_property
     def store(self) -> LearningStore:
         """The repository's learning store."""
         return stores.open_store(self.repository)

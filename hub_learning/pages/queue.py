@@ -19,7 +19,7 @@ from hub_learning.models import Comment, LearningRun, Step
 from hub_learning.pages.empty import describe_empty
 from hub_learning.pages.held_back import describe_held_back
 from hub_learning.pages.places import Place, at_repository
-from hub_learning.pages.rows import Filters, Queue, build_queue, build_row
+from hub_learning.pages.rows import Filters, Queue, build_queue, build_row, choose_page
 from hub_learning.pages.runs import Run, describe_run
 from hub_learning.pages.words import count
 from learning_core.errors import NotPermitted
@@ -47,11 +47,13 @@ def show_queue(place: Place) -> HttpResponse:
     """One page of one state, newest first."""
     now = timezone.now()
     filters = Filters.parse(place.request.GET)
-    memories, permitted = read_memories(place)
-    queue = build_queue(memories, filters, prototype=place.prototype, now=now)
+    outline, permitted = read_outline(place)
+    decided = place.request.GET.get("decided", "")
+    memories = read_memories(place, [*choose_page(outline, filters), decided]) if permitted else []
+    queue = build_queue(outline, memories, filters, prototype=place.prototype, now=now)
     run = read_run(place, now)
     context: dict[str, Any] = {"queue": queue, "run": run, "headline": describe_headline(queue)}
-    context["result"] = describe_result(memories, place.request.GET.get("decided", ""), place, now)
+    context["result"] = describe_result(memories, decided, place, now)
     context["notices"] = list(describe_notices(place, permitted=permitted))
     if not permitted and place.repository.enabled_at is None:
         comments = Comment.objects.filter(repository=place.repository, deleted_at=None).count()
@@ -63,20 +65,26 @@ def show_queue(place: Place) -> HttpResponse:
     else:
         search = read_search(place)
         context["empty"] = describe_empty(
-            filters.state, memories, place.repository, search, prototype=place.prototype, now=now
+            filters.state, outline, place.repository, search, prototype=place.prototype, now=now
         )
         if search is not None and filters.state == "proposed":
             context["held_back"] = describe_held_back(search.result, place.repository)
     return place.render("pages/learnings.html", context, tab="learnings", waiting=queue.waiting)
 
 
-def read_memories(place: Place) -> tuple[list[dict[str, Any]], bool]:
-    """The store's learnings, and whether consent lets a person review them at all."""
+def read_outline(place: Place) -> tuple[list[dict[str, Any]], bool]:
+    """The outline of the store's learnings, and whether consent lets a person review them at all."""
     try:
-        withheld = stores.withheld_comments(place.repository)
-        return place.store.memories(withheld_comments=withheld)["memories"], True
+        return place.store.outline()["memories"], True
     except NotPermitted:
         return [], False
+
+
+def read_memories(place: Place, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The named learnings, checked. What rests on a comment that was just deleted or edited is withheld."""
+    withheld = stores.withheld_comments(place.repository)
+    rows: list[dict[str, Any]] = place.store.memories(ids=ids, withheld_comments=withheld)["memories"]
+    return rows
 
 
 def read_run(place: Place, now: datetime) -> Run | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -119,45 +120,62 @@ class Queue:
         return f"{STATE_WORDS[self.filters.state]}: {self.total:,}"
 
 
-def build_queue(memories: Sequence[Mapping[str, Any]], filters: Filters, *, prototype: str, now: datetime) -> Queue:
-    """One page of the store's `memories`, newest first."""
-    ordered = order_memories(memories, filters.state)
-    pages = max(1, -(-len(ordered) // PAGE_SIZE))
-    page = min(max(filters.page, 1), pages)
+def choose_page(outline: Sequence[Mapping[str, Any]], filters: Filters) -> list[str]:
+    """The IDs that a page lists, in order: those that the store is asked to check."""
+    ordered = order_memories(outline, filters.state)
+    start = (_clamp(filters.page, len(ordered)) - 1) * PAGE_SIZE
+    return [memory["id"] for memory in ordered[start : start + PAGE_SIZE]]
+
+
+def build_queue(
+    outline: Sequence[Mapping[str, Any]],
+    memories: Sequence[Mapping[str, Any]],
+    filters: Filters,
+    *,
+    prototype: str,
+    now: datetime,
+) -> Queue:
+    """One page: `outline` is the store's, `memories` what it answers for the IDs of `choose_page`."""
+    ordered = order_memories(outline, filters.state)
+    page = _clamp(filters.page, len(ordered))
     start = (page - 1) * PAGE_SIZE
-    dated = [memory["at"] for memory in ordered if memory.get("at")]
-    shown = ordered[start : start + PAGE_SIZE]
+    by_id = {memory["id"]: memory for memory in memories}
+    shown = [by_id[memory_id] for memory_id in choose_page(outline, filters) if memory_id in by_id]
+    dated = [memory["at"] for memory in ordered if memory["at"]]
+    numbers = Counter(memory["state"] for memory in outline)
     return Queue(
         filters=filters,
-        tabs=tuple(_tab(state, memories, filters) for state in STATES),
+        tabs=tuple(
+            Tab(state, STATE_WORDS[state], numbers[state], Filters(state).query, state == filters.state)
+            for state in STATES
+        ),
         rows=tuple(build_row(memory, prototype=prototype, now=now) for memory in shown),
-        waiting=sum(state_of(memory) == "proposed" for memory in memories),
+        waiting=numbers["proposed"],
         total=len(ordered),
         first=start + 1 if shown else 0,
         last=start + len(shown),
         previous_query=_address(filters, page - 1) if page > 1 else None,
-        next_query=_address(filters, page + 1) if page < pages else None,
+        next_query=_address(filters, page + 1) if start + PAGE_SIZE < len(ordered) else None,
         oldest=describe_time(min(dated), now) if dated else None,
     )
 
 
-def order_memories(memories: Sequence[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
+def order_memories(outline: Sequence[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
     """The learnings of a state, newest first. Proposals of one day stand by how many reviewers they have."""
-    chosen = (memory for memory in memories if state_of(memory) == state)
+    chosen = (memory for memory in outline if memory["state"] == state)
     return sorted(chosen, key=_by_weight if state == "proposed" else _by_time, reverse=True)
 
 
 def _by_time(memory: Mapping[str, Any]) -> tuple[str, str]:
-    return memory.get("at", ""), memory["id"]
+    return memory["at"], memory["id"]
 
 
 def _by_weight(memory: Mapping[str, Any]) -> tuple[str, int, int, str]:
-    support = memory.get("support") or {"reviewers": 0, "comments": 0}
-    return memory.get("at", "")[:10], support["reviewers"], support["comments"], memory["id"]
+    return memory["at"][:10], memory["reviewers"], memory["comments"], memory["id"]
 
 
 def state_of(memory: Mapping[str, Any]) -> str:
-    """The state. A damaged learning may not even state that: it waits, so that someone sees it."""
+    """The state. A damaged learning may not even state that: it waits, so that someone comes across it."""
     return str(memory.get("state") or "proposed")
 
 
@@ -200,9 +218,8 @@ def describe_notices(memory: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _tab(state: str, memories: Sequence[Mapping[str, Any]], filters: Filters) -> Tab:
-    number = sum(state_of(memory) == state for memory in memories)
-    return Tab(state, STATE_WORDS[state], number, Filters(state).query, state == filters.state)
+def _clamp(page: int, total: int) -> int:
+    return min(max(page, 1), max(1, -(-total // PAGE_SIZE)))
 
 
 def _address(filters: Filters, page: int) -> str:

@@ -15,6 +15,8 @@ from hub_learning.actions import do_withdraw_grant
 from hub_learning.models import Person, Repository
 from hub_learning.pages import queue, words
 from hub_learning.pages.changes import mark_words
+from hub_learning.pages.places import Place
+from hub_learning.pages.queue import read_memories, read_outline
 from hub_learning.pages.quoting import show_text
 from hub_learning.stores import open_store
 from tests.browser.seed import Seed
@@ -29,10 +31,22 @@ def client_of_mona(mona: Person) -> Client:
     return client
 
 
-def list_many(seed: Seed, number: int) -> list[dict[str, Any]]:
-    """As many proposals as wanted, in the shape of the store's own."""
-    example = seed.memories()["color-contrast"]
-    return [{**example, "id": f"memory_{n:064x}", "text": example["text"] * 3} for n in range(number)]
+def make_long(seed: Seed, number: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Make the queue as long as wanted, of rows in the store's own shape. Returns how many each page asked for."""
+    example, asked = seed.memories()["color-contrast"], []
+
+    def outline(place: Place) -> tuple[list[dict[str, Any]], bool]:
+        rows, permitted = read_outline(place)
+        return [{**rows[0], "id": f"memory_{n:064x}"} for n in range(number)], permitted
+
+    def memories(place: Place, ids: list[str]) -> list[dict[str, Any]]:
+        read_memories(place, ids)
+        asked.append(len(ids))
+        return [{**example, "id": name, "text": example["text"] * 3} for name in ids]
+
+    monkeypatch.setattr(queue, "read_outline", outline)
+    monkeypatch.setattr(queue, "read_memories", memories)
+    return asked
 
 
 def remove_tokens(page: bytes) -> bytes:
@@ -42,25 +56,22 @@ def remove_tokens(page: bytes) -> bytes:
 def test_a_page_of_the_queue_is_light_and_asks_the_same_of_the_database_however_long_it_is(
     client_of_mona: Client, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with CaptureQueriesContext(
-        connection,
-    ) as few:
+    with CaptureQueriesContext(connection) as few:
         assert client_of_mona.get(QUEUE).status_code == 200
-    read = queue.read_memories
-    many_rows = list_many(seed, 1000)
-    monkeypatch.setattr(queue, "read_memories", lambda place: (many_rows, read(place)[1]))
+    asked = make_long(seed, 1000, monkeypatch)
     with CaptureQueriesContext(connection) as many:
         answer = client_of_mona.get(QUEUE)
     assert answer.content.count(b'class="row"') == 25
     assert len(answer.content) < 60_000
     assert b"1\xe2\x80\x9325 of 1000" in answer.content
+    assert asked == [26]
     assert len(many) == len(few) <= 9
 
 
 def test_the_last_page_and_nonsense_in_the_address(
     client_of_mona: Client, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "read_memories", lambda place: (list_many(seed, 51), True))
+    make_long(seed, 51, monkeypatch)
     assert client_of_mona.get(f"{QUEUE}?page=3").content.count(b'class="row"') == 1
     for query in ("?page=999999999999", "?page=-1", "?page=²", "?state=<script>", "?decided=memory_x"):
         answer = client_of_mona.get(QUEUE + query)

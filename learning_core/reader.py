@@ -53,6 +53,7 @@ class Reader:
         self._policy: Policy | None = None
         self._threads: dict[str, Thread | None] = {}
         self._decided: list[CheckedRecord | StatedVersion] | None = None
+        self._supersession: lifecycle.Supersession | None = None
         if not self.headed:
             self._check_whole_scope()
 
@@ -228,14 +229,19 @@ class Reader:
         return [memory for memory in (stated_id(raw) for _, raw in rows) if memory]
 
     def supersession(self) -> lifecycle.Supersession:
-        """How the claims of all decided learnings settle; only intact parts of histories claim.
+        """How the claims of all decided learnings settle; what a history refutes claims nothing.
 
         What a damaged version states that it replaced counts as replaced, so that damage restores nothing.
         """
+        if self._supersession is None:
+            self._supersession = self._settle_claims()
+        return self._supersession
+
+    def _settle_claims(self) -> lifecycle.Supersession:
         claiming = [record for record in self.decided() if record.get("supersedes")]
         histories = self.memories(record.id for record in claiming)
-        intact = {v.digest for memory in histories.values() for v in lifecycle.intact_part(memory.versions)}
-        settled = lifecycle.derive_supersession(lifecycle.derive_claims(r for r in claiming if r.digest in intact))
+        refuted = {v.digest for memory in histories.values() for v in lifecycle.refuted_part(memory.versions)}
+        settled = lifecycle.derive_supersession(lifecycle.derive_claims(r for r in claiming if r.digest not in refuted))
         stated = {t: row.id for row in self._decided or () if isinstance(row, StatedVersion) for t in row.supersedes}
         return lifecycle.Supersession({**stated, **settled.replaced}, settled.conflicted, settled.void)
 

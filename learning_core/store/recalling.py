@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learning_core.audit import Plan
-from learning_core.evidence import cited_episodes, derive_standing
+from learning_core.evidence import Memory, cited_episodes, derive_standing
 from learning_core.identifiers import Principal
 from learning_core.policy import Policy
 from learning_core.reader import Reader
@@ -77,12 +77,16 @@ class RecallOperations(StoreBase):
             and record.id not in supersession.void
         ]
 
-        def is_usable(record: CheckedRecord) -> bool:
-            memory = reader.memories([record.id]).get(record.id)
+        def find_usable(records: Sequence[CheckedRecord]) -> set[str]:
+            histories = reader.memories(record.id for record in records)
+            reader.threads(episode for record in records for episode in cited_episodes(record))
+            return {record.id for record in records if is_usable(record, histories.get(record.id))}
+
+        def is_usable(record: CheckedRecord, memory: Memory | None) -> bool:
             if memory is None or memory.damaged or memory.latest.digest != record.digest:
                 return False
             threads = reader.threads(cited_episodes(record))
             standing = derive_standing(record, threads, policy, supersession, at=at, withheld=withheld)
             return standing.in_use and recall.fits_paths(record, list(threads.values()), paths)
 
-        return recall.fill_budget(recall.order_by_fit(task, accepted), budget, is_usable)
+        return recall.fill_budget(recall.order_by_fit(task, accepted), budget, find_usable)

@@ -61,7 +61,8 @@ class RemovalOperations(StoreBase):
         if refusal is not None:
             raise refusal
         reader = self._reader()
-        latest = self._latest_records(reader)
+        # Only decided learnings were ever used or exported; a proposal that cites the comment is proposed anew.
+        latest = {record.id: record for record in reader.decided()}.values()
         rebuild = redaction.find_rebuild(latest, events)
         citing = [r.id for r in latest if set(events).intersection(redaction.cited_events(r))]
         return {

@@ -51,29 +51,44 @@ def order_by_fit(task: str, learnings: Sequence[CheckedRecord]) -> list[CheckedR
 
 
 def fill_budget(
-    ordered: Sequence[CheckedRecord], budget: int, is_usable: Callable[[CheckedRecord], bool]
+    ordered: Sequence[CheckedRecord], budget: int, find_usable: Callable[[Sequence[CheckedRecord]], set[str]]
 ) -> tuple[str, list[str]]:
-    """The framed text and the IDs in it. Learnings are taken in order; reading stops when the budget is full.
+    """The framed text and the IDs in it. Learnings are taken in order, as many as fit.
 
-    `is_usable` reads a learning's evidence, so it is asked only for one that would fit. One that says almost the same
-    as one already taken is left out.
+    `find_usable` reads evidence, so it is asked, all at once, only about learnings that would fit; where some are
+    not usable, what fits then is asked about next. One that says almost the same as one already taken is left out.
     """
-    lines: list[str] = []
+    answers: dict[str, bool] = {}
+    while True:
+        taken = _choose(ordered, budget, answers)
+        asked = [record for record in taken if record.id not in answers]
+        if not asked:
+            break
+        usable = find_usable(asked)
+        answers |= {record.id: record.id in usable for record in asked}
+    if not taken:
+        return "", []
+    lines = [render_line(record) for record in taken]
+    return "\n".join([HEADING, *lines]) + "\n", [record.id for record in taken]
+
+
+def _choose(ordered: Sequence[CheckedRecord], budget: int, answers: dict[str, bool]) -> list[CheckedRecord]:
     taken: list[CheckedRecord] = []
+    documents: list[list[str]] = []
     left = budget - len(HEADING) - 1
     for record in ordered:
         if left < _SHORTEST_LINE:
             break
-        line = render_line(record)
-        alike = any(similarity(_document(record), _document(other)) >= _ALIKE for other in taken)
-        if len(line) + 1 > left or alike or not is_usable(record):
+        if not answers.get(record.id, True):
             continue
-        lines.append(line)
+        length = len(render_line(record)) + 1
+        document = _document(record)
+        if length > left or any(similarity(document, other) >= _ALIKE for other in documents):
+            continue
         taken.append(record)
-        left -= len(line) + 1
-    if not lines:
-        return "", []
-    return "\n".join([HEADING, *lines]) + "\n", [record.id for record in taken]
+        documents.append(document)
+        left -= length
+    return taken
 
 
 def render_line(record: CheckedRecord) -> str:

@@ -38,14 +38,20 @@ def find_history_fault(versions: Sequence[CheckedRecord]) -> str | None:
     return None
 
 
-def intact_part(versions: Sequence[CheckedRecord | None]) -> list[CheckedRecord]:
-    """The versions before the first that is damaged (None) or breaks the history."""
-    intact: list[CheckedRecord] = []
-    for number, record in enumerate(versions, start=1):
-        if record is None or _find_step_fault(intact[-1] if intact else None, record, number) is not None:
-            break
-        intact.append(record)
-    return intact
+def refuted_part(versions: Sequence[CheckedRecord | None]) -> list[CheckedRecord]:
+    """The versions from the first on that breaks the history: what they claim to replace does not count.
+
+    A version that is missing or unreadable (None) refutes nothing: damage never restores what was replaced.
+    """
+    readable = [record for record in versions if record is not None]
+    for place, record in enumerate(readable):
+        previous = readable[place - 1] if place else None
+        number = previous["version"] + 1 if previous is not None else 1
+        follows = record["version"] == number
+        if record["version"] < number or (follows and _find_step_fault(previous, record, number) is not None):
+            intact = {kept.digest for kept in readable[:place]}
+            return [refuted for refuted in readable[place:] if refuted.digest not in intact]
+    return []
 
 
 def _find_step_fault(previous: CheckedRecord | None, record: CheckedRecord, number: int) -> str | None:

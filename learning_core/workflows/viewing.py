@@ -113,10 +113,13 @@ def describe_label(label: CheckedRecord) -> dict[str, Any]:
 def describe_history(
     memory: Memory, threads: Mapping[str, Thread | None], policy: Policy, withheld: frozenset[str]
 ) -> list[dict[str, Any]]:
-    """Each version on its own: what review may not read of one shows only its state and digests."""
+    """Each version on its own: what review may not read of one shows only its state and digests.
+
+    Of a damaged learning every version, past ones too, shows only what its bytes state of itself.
+    """
     rows: list[dict[str, Any]] = []
     for number, (record, raw) in enumerate(zip(memory.versions, memory.raw, strict=True), start=1):
-        if record is None:
+        if record is None or memory.damaged:
             rows.append({"version": number, "damaged": True, "withheld": True, **stated_members(raw)})
             continue
         permitted = not any(find_refusals(record, threads, "review", policy, withheld))

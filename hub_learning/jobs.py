@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import closing
 
+from django.db import transaction
 from django.db.models import Min
 from django.utils import timezone
 from rq.timeouts import JobTimeoutException
@@ -188,12 +189,14 @@ def add_usage(known: dict[str, int], told: dict[str, int]) -> dict[str, int]:
     return {name: known.get(name, 0) + told.get(name, 0) for name in {**known, **told}}
 
 
+@transaction.atomic
 def _start_run(step: Step) -> LearningRun:
     run = LearningRun.objects.create(repository=step.repository, kind=step.kind)
     Step.objects.filter(pk=step.pk).update(run=run)
     return run
 
 
+@transaction.atomic
 def _finish_round(step: Step, run: LearningRun, *, goes_on: bool) -> None:
     now = timezone.now()
     if not goes_on:
@@ -205,6 +208,7 @@ def _finish_round(step: Step, run: LearningRun, *, goes_on: bool) -> None:
         steps.mark_done(step, now)
 
 
+@transaction.atomic
 def _fail(step: Step, run: LearningRun, code: str) -> None:
     now = timezone.now()
     run.state, run.finished_at, run.error_code = LearningRun.State.FAILED, now, code

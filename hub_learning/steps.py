@@ -25,7 +25,8 @@ LONGEST_PAUSE = {Step.Kind.REDACT: timedelta(minutes=5)}
 LAST_ATTEMPT = 8
 """After so many failures in a row a step (but a removal) waits for a person, or for whatever asks for it next."""
 STARTS_BEFORE_PAUSE = 4
-"""A step whose process died so often in a row is paused like one that failed: it may be what kills it."""
+PAUSE_AFTER_DEATH = timedelta(seconds=10)
+"""A step whose process died so often in a row pauses before each further start: it may be what kills it."""
 
 
 def enqueue_step(repository: Repository, kind: Step.Kind, subject: str = "") -> None:
@@ -66,7 +67,7 @@ def repositories_with_work(due_before: datetime) -> Iterable[int]:
 
 def mark_started(step: Step, now: datetime) -> None:
     """Count a start. The count falls back to 0 when the step goes on or is done, so it counts starts in vain."""
-    pause = pause_after(step, step.attempts + 1 - STARTS_BEFORE_PAUSE)
+    pause = PAUSE_AFTER_DEATH if step.attempts >= STARTS_BEFORE_PAUSE else timedelta(0)
     Step.objects.filter(pk=step.pk).update(attempts=F("attempts") + 1, not_before=now + pause)
     step.attempts += 1
 
@@ -95,8 +96,6 @@ def mark_failed(step: Step, now: datetime, *, needs_person: bool) -> datetime | 
 
 
 def pause_after(step: Step, failures: int) -> timedelta:
-    """5 s, 20 s, 80 s … up to the longest pause of the kind; none before the first failure."""
-    if failures <= 0:
-        return timedelta(0)
+    """5 s, 20 s, 80 s … up to the longest pause of the kind."""
     longest = LONGEST_PAUSE.get(Step.Kind(step.kind), timedelta(hours=1))
     return min(longest, FIRST_PAUSE * (1 << 2 * min(failures - 1, 10)))

@@ -118,9 +118,16 @@ def start_valkey(environment: Environment, children: Children) -> None:
         made.mkdir(mode=0o700, exist_ok=True)
         if made.lstat().st_uid != os.getuid() or made.lstat().st_mode & 0o077 or made.is_symlink():
             raise refuse("HUB_DATA_DIR", f"needs {made}, which is not private to you")
+    children.start("Valkey", valkey_command(environment.redis_url, directory))
+    client = Redis.from_url(environment.redis_url)
+    children.until_ready("Valkey", lambda: pings(client))
+
+
+def valkey_command(url: str, directory: Path) -> list[str]:
+    """The command line of a Valkey that listens on a Unix socket only and keeps what it acknowledged."""
     options = {
         "port": "0",
-        "unixsocket": str(path),
+        "unixsocket": urlsplit(url).path,
         "unixsocketperm": "700",
         "dir": str(directory),
         "appendonly": "yes",
@@ -128,10 +135,7 @@ def start_valkey(environment: Environment, children: Children) -> None:
         "logfile": str(directory / "valkey.log"),
         "loglevel": "warning",
     }
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    children.start("Valkey", [str(get_binary_path()), *words])
-    client = Redis.from_url(environment.redis_url)
-    children.until_ready("Valkey", lambda: pings(client))
+    return [str(get_binary_path()), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
 
 def pings(client: Redis) -> bool:

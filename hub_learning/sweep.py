@@ -6,6 +6,7 @@ Source: design.md, decisions 4, 7 and 9.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -26,7 +27,7 @@ KEPT = {AnalyticsEvent: ("at", timedelta(days=90)), Delivery: ("received_at", ti
 def sweep() -> None:
     """Do everything once. A failure of one part is logged and does not keep the others."""
     now = timezone.now()
-    for part in (wake_overdue, start_scheduled, finish_purges, forget_old):
+    for part in PARTS:
         try:
             part(now)
         except Exception as error:
@@ -58,3 +59,6 @@ def forget_old(now: datetime) -> None:
     """Remove rows whose time is over."""
     for model, (name, age) in KEPT.items():
         model._default_manager.filter(**{f"{name}__lt": now - age}).delete()
+
+
+PARTS: tuple[Callable[[datetime], None], ...] = (wake_overdue, start_scheduled, finish_purges, forget_old)

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from hub_learning.access import authenticated
@@ -22,14 +21,14 @@ RECALL = "/api/v1/repositories/4242/recall"
 SECRET = "hunter2 correct horse"
 
 
-def post(client: Client, token: str, body: Any, *, url: str = URL, **headers: str) -> HttpResponse:
+def post(client: Client, token: str, body: Any, *, url: str = URL, **headers: str) -> Any:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     return client.post(
         url, raw, content_type="application/json", headers={"Authorization": f"Bearer {token}", **headers}
     )
 
 
-def check_problem(response: HttpResponse, status: int, code: str) -> Item:
+def check_problem(response: Any, status: int, code: str) -> Item:
     assert (response.status_code, response["Content-Type"]) == (status, "application/problem+json")
     problem: Item = json.loads(response.content)
     assert (problem["status"], problem["code"]) == (status, code)

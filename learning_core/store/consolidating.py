@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from learning_core.audit import Plan, seal_entry
-from learning_core.errors import Damaged, InvalidArgument
+from learning_core.errors import Damaged, InvalidArgument, LearningError, PluginFailed
 from learning_core.identifiers import Principal
-from learning_core.plugins import ConsolidationRequest, EvidenceView, MemoryConsolidator
+from learning_core.plugins import ConsolidationRequest, ConsolidationResult, EvidenceView, MemoryConsolidator
 from learning_core.reader import Reader
 from learning_core.records import CheckedRecord
 from learning_core.store.base import NOTHING_WITHHELD, StoreBase, bulk_work
@@ -54,7 +54,7 @@ class ConsolidationOperations(StoreBase):
             ),
             tuple(consolidation.view_memory(standing) for standing in standings),
         )
-        result = consolidator.consolidate(ConsolidationRequest("instruction", at), view)
+        result = _ask(consolidator, ConsolidationRequest("instruction", at), view)
         stored, over_budget, refused = self._store_proposals(by, result.proposals, view, max_new)
         entries = consolidation.plan_contradictions(standings, view, scope=self.scope, actor=by, at=at)
         self._record_run(by, entries, len(stored), over_budget, at)
@@ -95,6 +95,8 @@ class ConsolidationOperations(StoreBase):
         self, reader: Reader, by: Principal, proposal: Mapping[str, Any], view: EvidenceView
     ) -> tuple[CheckedRecord, Plan | None]:
         self._policy_for(reader, "instruction")
+        if not isinstance(proposal, Mapping):
+            raise _Refused({}, "invalid_proposal", "A proposal must be a JSON object.")
         episodes = _proposed_episodes(proposal)
         threads = reader.threads(episodes)
         fault = consolidation.find_proposal_fault(proposal, threads, view)
@@ -130,6 +132,22 @@ class ConsolidationOperations(StoreBase):
             return None, Plan([run, *(entry for entry in entries if entry.id not in known)])
 
         self._change(plan)
+
+
+def _ask(consolidator: MemoryConsolidator, request: ConsolidationRequest, view: EvidenceView) -> ConsolidationResult:
+    """What a consolidator, which is somebody's own code, returns. Raises `PluginFailed` where it fails."""
+    name = str(consolidator.manifest()["id"])[:80]
+    try:
+        result = consolidator.consolidate(request, view)
+    except LearningError:
+        raise
+    except Exception as error:
+        raise PluginFailed(f"The consolidator {name} failed ({type(error).__name__}); nothing was stored.") from error
+    if not isinstance(result, ConsolidationResult):
+        raise PluginFailed(f"The consolidator {name} returned no ConsolidationResult; nothing was stored.")
+    if not all(isinstance(item, Mapping) for item in result.diagnostics):
+        raise PluginFailed(f"The consolidator {name} returned a diagnostic that is no object; nothing was stored.")
+    return result
 
 
 class _Refused(Exception):

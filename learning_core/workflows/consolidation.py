@@ -74,7 +74,7 @@ def _view_label(label: CheckedRecord) -> ViewLabel:
 
 
 def view_memory(standing: Standing) -> ViewMemory:
-    """A learning as a consolidator sees it: its content only while its evidence permits the purpose."""
+    """A learning as a consolidator sees it: its text and what it cites only while its evidence permits the purpose."""
     record = standing.record
     step = record.get("retirement") or record.get("rejection") or record.get("approval")
     shown = standing.permitted
@@ -89,7 +89,7 @@ def view_memory(standing: Standing) -> ViewMemory:
         standing.conflicted,
         step["at"] if step is not None else None,
         record["content"]["text"] if shown else None,
-        tuple(reference["eventIds"][0] for reference in cited_references(record)),
+        tuple(reference["eventIds"][0] for reference in cited_references(record)) if shown else (),
     )
 
 

@@ -3,7 +3,8 @@
 A clause is about a theme where one of the theme's phrases stands in it. What it says about it is decided in this order:
 
 1. A clause that reports or agrees ("Done, added a test") says nothing new: no label.
-2. A contradiction right beside the phrase ("no need for a test"): `disagreement`.
+2. A topic right beside a contradiction ("no need for a test"): `disagreement`. A pattern there: no label, for it may
+   name what is unwanted anyway.
 3. A question counts only when it suggests something ("could we ...?", "why not ...?") or is a bare hint ("typo?").
 4. A negation right before the phrase ("not a typo"): no label.
 5. Praise at most `MAX_DISTANCE` words away, and no request in the clause ("nice contrast"): `strength`.
@@ -124,15 +125,17 @@ def _without_overlaps(decided: list[tuple[_Hit, str]]) -> list[tuple[_Hit, str]]
 
 def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None:
     if _is_contradicted(clause, hit, themes):
-        return "disagreement"
+        return None if hit.use.asks else "disagreement"
     if clause.question and not _suggests(clause, hit, themes):
         return None
-    if any(_stands_before(clause, span, hit.span) for span in _spans(themes, "negation", clause)):
+    # "Isn't the contrast too low?" says that it is, so a question's negation is none.
+    negations = [] if clause.question else _spans(themes, "negation", clause)
+    if any(_stands_before(clause, span, hit.span, 1) for span in negations):
         return None
     requests = _spans(themes, "request", clause)
     if clause.question:
         requests += _spans(themes, "suggestion", clause)
-    if not requests and any(_stands_near(clause, span, hit.span) for span in _spans(themes, "praise", clause)):
+    if not requests and _is_praised(clause, hit, themes):
         return "strength"
     if hit.use.asks:
         return "problem"
@@ -140,8 +143,18 @@ def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None
 
 
 def _is_contradicted(clause: Clause, hit: _Hit, themes: Themes) -> bool:
-    before = any(end == hit.span[0] for _, end in _spans(themes, "against", clause))
-    return before or any(start == hit.span[1] for start, _ in _spans(themes, "against-after", clause))
+    before = any(start < hit.span[0] <= end for start, end in _spans(themes, "against", clause))
+    after = not hit.use.asks and any(start == hit.span[1] for start, _ in _spans(themes, "against-after", clause))
+    return before or after
+
+
+def _is_praised(clause: Clause, hit: _Hit, themes: Themes) -> bool:
+    # What a pattern describes is a fault, so praise that comes after it is about something else.
+    return any(
+        _stands_before(clause, span, hit.span, MAX_DISTANCE)
+        or (not hit.use.asks and _stands_near(clause, span, hit.span))
+        for span in _spans(themes, "praise", clause)
+    )
 
 
 def _suggests(clause: Clause, hit: _Hit, themes: Themes) -> bool:
@@ -149,8 +162,8 @@ def _suggests(clause: Clause, hit: _Hit, themes: Themes) -> bool:
     return bare or _has(themes, "suggestion", clause)
 
 
-def _stands_before(clause: Clause, cue: Span, hit: Span) -> bool:
-    return cue[1] <= hit[0] and clause.text.count(" ", cue[1], hit[0]) <= 1
+def _stands_before(clause: Clause, cue: Span, hit: Span, distance: int) -> bool:
+    return cue[1] <= hit[0] and clause.text.count(" ", cue[1], hit[0]) <= distance
 
 
 def _stands_near(clause: Clause, cue: Span, hit: Span) -> bool:

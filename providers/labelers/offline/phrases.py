@@ -11,7 +11,7 @@ them, no punctuation, and the placeholders `¤` for code and `¤q` for quoted wo
 | `add (a|new|small)* test`   | `*` after a group: none to three of its words                             |
 | `renam*`, `*less`           | any ending, any beginning (at most 64 letters)                            |
 | `comment(s|ed)`             | the word as it is, or with one of these endings                           |
-| `add ... test`              | `...` stands for up to five words                                         |
+| `add ... test`              | `...` stands for up to five words, none of them a "not"                   |
 | `^ remove`                  | only at the start of a clause, after lead-ins such as "nit" and "please"  |
 | `add test $`                | only at the end of a clause                                               |
 | `{should} be named`         | the word list `should` of the file's `[words]` table                      |
@@ -73,7 +73,7 @@ class _Word:
 @dataclass(frozen=True, slots=True)
 class _Gap:
     def regex(self) -> str:
-        return "(?:[^ ]+ ){0,5}?"
+        return "(?:{stop}[^ ]+ ){0,5}?"
 
     def anchors(self) -> frozenset[str] | None:
         return None
@@ -147,21 +147,26 @@ _PLACEHOLDERS: dict[str, _Node] = {
 class Phrase:
     """One phrase of a themes file.
 
-    `source` is the phrase as written in the file, `lead_ins` the words that `^` skips. `anchors` are words (with a
+    `source` is the phrase as written in the file, `lead_ins` the words that `^` skips, `stops` the words that a gap
+    does not skip. `anchors` are words (with a
     final `*`: beginnings of words) of which at least one occurs in every clause that the phrase matches, or None when
     nothing can be said. The regular expression is compiled at its first use.
     """
 
     source: str
     lead_ins: tuple[str, ...]
+    stops: tuple[str, ...]
     node: _Node
     anchors: frozenset[str] | None
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        skipped = "|".join(re.escape(word) for word in self.lead_ins)
-        start = rf"\A (?:(?:{skipped}) ){{0,5}}" if skipped else r"\A "
-        pattern = self.node.regex().replace("{start}", start)
+        start, stop = r"\A ", ""
+        if self.lead_ins:
+            start += f"(?:(?:{_any_of(self.lead_ins)}) ){{0,5}}"
+        if self.stops:
+            stop = f"(?!(?:{_any_of(self.stops)}) )"
+        pattern = self.node.regex().replace("{start}", start).replace("{stop}", stop)
         return re.compile(pattern if pattern.startswith(r"\A ") else "(?<= )" + pattern)
 
     def find(self, clause: str) -> tuple[int, int] | None:
@@ -170,12 +175,18 @@ class Phrase:
         return None if found is None else found.span()
 
 
-def read_phrase(source: str, words: Mapping[str, str], lead_ins: Sequence[str] = ()) -> Phrase:
+def _any_of(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word).replace("'", "'?") for word in words)
+
+
+def read_phrase(
+    source: str, words: Mapping[str, str], lead_ins: Sequence[str] = (), stops: Sequence[str] = ()
+) -> Phrase:
     """Read one phrase. Word lists come from `words`. Raises `PhraseError`."""
     if len(source) > MAX_PHRASE:
         raise PhraseError(f"longer than {MAX_PHRASE} characters")
     node = _Reader(words).read(source, seen=())
-    return Phrase(source, tuple(lead_ins), node, node.anchors())
+    return Phrase(source, tuple(lead_ins), tuple(stops), node, node.anchors())
 
 
 class _Reader:

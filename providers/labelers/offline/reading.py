@@ -39,7 +39,9 @@ _REPLACED = (
     (re.compile(r"\b(?:[A-Z][a-z0-9]{1,30}){2,6}\b"), f" {CODE} "),
     (re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx)\.", re.IGNORECASE), " "),
 )
-_BOUNDARY = re.compile(r"(?<![.!?…;])[.!?…;]+(?=[\s)\]\"']|\Z)|[。！？؟]+|\n {0,8}\n|\n(?= {0,8}(?:[-*+•]|\d{1,3}[.)]) )")
+_BOUNDARY = re.compile(
+    r"(?<![.!?…;])[.!?…;]+(?=[\s)\]\"']|\Z)|[。！？؟]+|\n {0,8}\n|\n(?= {0,8}(?:[-*+•]|\d{1,3}[.)]) )"
+)
 _TURN = re.compile(r",?\s(?:but|however|although|except that)\s", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,()\[\]{}\"“”«»!?…|—–]{1,200}")
 _CODE_LIKE = re.compile(r"[_./\\=<>$#@&%^~:;+*]")

@@ -21,7 +21,7 @@ from providers.labelers.offline.reading import Clause
 SHIPPED = Path(__file__).with_name("themes.toml")
 MAX_FILE = 1_000_000
 MAX_INSTRUCTION = 300
-CUES = ("lead-in", "report", "request", "suggestion", "praise", "negation", "against", "against-after", "aside")
+CUES = ("lead-in", "stop", "report", "request", "suggestion", "praise", "negation", "against", "against-after", "aside")
 TARGETS = ("element", "file", "page")
 _THEME_MEMBERS = {
     "category": str,
@@ -126,9 +126,24 @@ def load_themes(path: Path | None = None) -> Themes:
             cues[name] += _strings(file, f"cues.{name}", phrases)
         for key, table in _table(file, document, "themes").items():
             tables[key] = (file, table)
-    lead_ins = tuple(cues.pop("lead-in"))
-    themes = {key: _theme(file, key, table, words, lead_ins) for key, (file, table) in tables.items()}
-    return Themes(themes, _theme_index(themes.values()), _cue_indexes(files[-1], cues, words, lead_ins))
+    language = _Language(words, tuple(cues.pop("lead-in")), tuple(cues.pop("stop")))
+    themes = {key: _theme(file, key, table, language) for key, (file, table) in tables.items()}
+    return Themes(themes, _theme_index(themes.values()), _cue_indexes(files[-1], cues, language))
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """What the files say about words: the word lists, the lead-ins that `^` skips, the words that stop a gap."""
+
+    words: Mapping[str, str]
+    lead_ins: tuple[str, ...]
+    stops: tuple[str, ...]
+
+    def read(self, file: Path, place: str, source: str) -> Phrase:
+        try:
+            return read_phrase(source, self.words, self.lead_ins, self.stops)
+        except PhraseError as error:
+            raise _refused(file, place, f"the phrase {source!r} is refused: {error}") from error
 
 
 def _theme_index(themes: Iterable[Theme]) -> PhraseIndex[Use]:
@@ -140,11 +155,9 @@ def _theme_index(themes: Iterable[Theme]) -> PhraseIndex[Use]:
     )
 
 
-def _cue_indexes(
-    file: Path, cues: Mapping[str, list[str]], words: Mapping[str, str], lead_ins: tuple[str, ...]
-) -> dict[str, PhraseIndex[str]]:
+def _cue_indexes(file: Path, cues: Mapping[str, list[str]], language: _Language) -> dict[str, PhraseIndex[str]]:
     return {
-        name: PhraseIndex((_phrase(file, f"cues.{name}", source, words, lead_ins), name) for source in sources)
+        name: PhraseIndex((language.read(file, f"cues.{name}", source), name) for source in sources)
         for name, sources in cues.items()
     }
 
@@ -166,13 +179,13 @@ def _read_document(file: Path) -> dict[str, Any]:
     return document
 
 
-def _theme(file: Path, key: str, table: Any, words: Mapping[str, str], lead_ins: tuple[str, ...]) -> Theme:
+def _theme(file: Path, key: str, table: Any, language: _Language) -> Theme:
     place = f"themes.{key}"
     _check_members(file, place, key, table)
 
     def phrases(member: str) -> tuple[Phrase, ...]:
         sources = _strings(file, f"{place}.{member}", table.get(member, []))
-        return tuple(_phrase(file, f"{place}.{member}", source, words, lead_ins) for source in sources)
+        return tuple(language.read(file, f"{place}.{member}", source) for source in sources)
 
     targets = _strings(file, f"{place}.targets", table.get("targets", []))
     for target in targets:
@@ -212,13 +225,6 @@ def _check_members(file: Path, place: str, key: str, table: Any) -> None:
     instruction = table["instruction"]
     if instruction != instruction.strip() or not 1 <= len(instruction) <= MAX_INSTRUCTION or "\n" in instruction:
         raise _refused(file, f"{place}.instruction", f"it must be one line of 1 to {MAX_INSTRUCTION} characters")
-
-
-def _phrase(file: Path, place: str, source: str, words: Mapping[str, str], lead_ins: tuple[str, ...]) -> Phrase:
-    try:
-        return read_phrase(source, words, lead_ins)
-    except PhraseError as error:
-        raise _refused(file, place, f"the phrase {source!r} is refused: {error}") from error
 
 
 def _word_lists(file: Path, document: Mapping[str, Any]) -> dict[str, str]:

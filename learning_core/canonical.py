@@ -36,19 +36,36 @@ def parse_json(raw: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
     except UnicodeDecodeError as error:
         raise InvalidJson(f"The JSON text is not valid UTF-8 (byte {error.start}).") from None
+    start = len(text) - len(text.lstrip(" \t\n\r"))
     try:
-        value = _DECODER.decode(text)
-    except RecursionError:
-        raise InvalidJson(f"The JSON text is nested deeper than {MAX_DEPTH} levels.") from None
+        value, end = decode_value(text, start)
+        if text[end:].strip(" \t\n\r"):
+            raise json.JSONDecodeError("Extra data", text, end)
     except json.JSONDecodeError as error:
         raise InvalidJson(
             f"The JSON text is malformed: {error.msg} (line {error.lineno}, column {error.colno})."
         ) from None
+    check_parsed(value)
+    return value
+
+
+def decode_value(text: str, position: int) -> tuple[Any, int]:
+    """The JSON value that begins at a position, and where it ends. Raises `InvalidJson`, `json.JSONDecodeError`.
+
+    What only the whole value can tell (`check_parsed`) is not checked.
+    """
+    try:
+        return _DECODER.raw_decode(text, position)
+    except RecursionError:
+        raise InvalidJson(f"The JSON text is nested deeper than {MAX_DEPTH} levels.") from None
+
+
+def check_parsed(value: Any) -> None:
+    """Raise `InvalidJson` for a parsed value with a lone surrogate or too deep a nesting."""
     try:
         check_plain(value)
     except NotPlainJson as error:
         raise InvalidJson(error.message) from None
-    return value
 
 
 def canonical_bytes(value: Any) -> bytes:

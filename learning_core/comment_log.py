@@ -12,13 +12,16 @@ Source: design.md, section 4, "Hub comment log"; the learning guide, "Rules".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from learning_core.canonical import digest, parse_json, proven_digest
-from learning_core.errors import InvalidLog
+from learning_core import schemas
+from learning_core.canonical import digest, proven_digest
+from learning_core.errors import InvalidLog, InvalidRecord
 from learning_core.identity import has_stable_id
+from learning_core.json_stream import ARRAY, read_object
 from learning_core.records import check_valid
 from learning_core.timestamps import normalize
 
@@ -79,36 +82,83 @@ class Snapshot:
         return not self.gaps
 
 
-def read_snapshot(raw: bytes | str) -> Snapshot:
-    """Read a comment log. Raises `InvalidJson`, `InvalidRecord`, `InvalidLog`, `InvalidTimestamp`."""
-    log = parse_json(raw)
-    check_valid("hub-comment-log", log)
-    return normalize_log(log)
-
-
-def normalize_log(log: Mapping[str, Any]) -> Snapshot:
-    """The snapshot that a schema-valid log describes. Raises `InvalidLog`, `InvalidTimestamp`."""
-    roots: list[Mapping[str, Any]] = []
-    replies: dict[str, list[Mapping[str, Any]]] = {}
-    ends: dict[str | None, str | None] = {}
-    for page in log["pages"]:
-        owner = page.get("commentId")
-        _check_cursor(page, owner, ends)
-        if owner is None:
-            roots.extend(page["comments"])
+def read_snapshot(source: bytes | str | Path) -> Snapshot:
+    """Read a comment log, a page at a time. Raises `InvalidJson`, `InvalidRecord`, `InvalidLog`, `InvalidTimestamp`."""
+    header: dict[str, Any] = {}
+    pages = _Pages()
+    for name, value in read_object(source, "pages"):
+        if name != "pages":
+            header[name] = value
+        elif value is ARRAY:
+            header[name] = []
         else:
-            replies.setdefault(owner, []).extend(page["replies"])
-    _check_ids(roots, replies)
-    threads = tuple(_read_thread(root, replies.get(root["id"], [])) for root in roots)
+            pages.add(value)
+    check_valid("hub-comment-log", header)
+    return _make_snapshot(header, pages)
+
+
+class _Pages:
+    """The pages of a log, checked and put together as they come."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.roots: list[tuple[LoggedThread, int]] = []
+        self.replies: dict[str, list[LoggedComment]] = {}
+        self.ends: dict[str | None, str | None] = {}
+        self.ids: set[str] = set()
+        self.stable = False
+
+    def add(self, page: Any) -> None:
+        """Take in the next page. Raises `InvalidRecord`, `InvalidLog`, `InvalidTimestamp`."""
+        _check_page(page, self.count)
+        self.count += 1
+        owner = page.get("commentId")
+        _check_cursor(page, owner, self.ends)
+        listed = page["comments"] if owner is None else page["replies"]
+        for comment in listed:
+            if comment["id"] in self.ids:
+                raise InvalidLog(f"Comment {comment['id']} stands twice in the log.", comment_id=comment["id"])
+            self.ids.add(comment["id"])
+            self.stable = self.stable or has_stable_id(comment["author"]) or has_stable_id(comment.get("resolvedBy"))
+        if owner is None:
+            self.roots += [(_read_thread(root), root["replyCount"]) for root in listed]
+        else:
+            self.replies.setdefault(owner, []).extend(_read_comment(reply, owner) for reply in listed)
+
+
+def _check_page(page: Any, number: int) -> None:
+    framed = {**_FRAME, "pages": [page]}
+    if not schemas.is_valid("hub-comment-log", framed):
+        pointer, reason = schemas.explain("hub-comment-log", framed)
+        pointer = pointer.replace("/pages/0", f"/pages/{number}", 1)
+        raise InvalidRecord(
+            f"The hub-comment-log is refused at {pointer}: {reason}.", kind="hub-comment-log", pointer=pointer
+        )
+
+
+_FRAME = {
+    "schemaVersion": "replica.hub-comment-log/v1",
+    "snapshotId": "a-page",
+    "capturedAt": "2026-01-01T00:00:00Z",
+    "hubOrigin": "https://hub.example",
+    "repository": {"id": 1, "owner": "owner", "name": "name"},
+}
+"""A log around one page, so that the contract can judge the page alone."""
+
+
+def _make_snapshot(log: Mapping[str, Any], pages: _Pages) -> Snapshot:
+    known = {thread.root.id for thread, _ in pages.roots}
+    for owner in pages.replies:
+        if owner not in known:
+            raise InvalidLog(f"The log lists replies to comment {owner}, which it does not list.", comment_id=owner)
+    threads = tuple(replace(thread, replies=tuple(pages.replies.get(thread.root.id, ()))) for thread, _ in pages.roots)
     filters = dict(log.get("filters", {}))
     if "since" in filters:
         filters["since"] = normalize(filters["since"])
-    gaps = _find_gaps(roots, replies, ends)
+    gaps = _find_gaps(pages)
     captured_at = normalize(log["capturedAt"])
     repository = log["repository"]
-    persons = (person for root in roots for person in (root["author"], root["resolvedBy"]))
-    reply_authors = (reply["author"] for listed in replies.values() for reply in listed)
-    stable = "reviewerIdentity" in log or any(has_stable_id(person) for person in (*persons, *reply_authors))
+    stable = "reviewerIdentity" in log or pages.stable
     header = {
         "capturedAt": captured_at,
         "hubOrigin": log["hubOrigin"],
@@ -143,34 +193,18 @@ def _check_cursor(page: Mapping[str, Any], owner: str | None, ends: dict[str | N
     ends[owner] = page["nextCursor"]
 
 
-def _check_ids(roots: Sequence[Mapping[str, Any]], replies: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    seen: set[str] = set()
-    for comment in (*roots, *(reply for listed in replies.values() for reply in listed)):
-        if comment["id"] in seen:
-            raise InvalidLog(f"Comment {comment['id']} stands twice in the log.", comment_id=comment["id"])
-        seen.add(comment["id"])
-    known = {root["id"] for root in roots}
-    for owner in replies:
-        if owner not in known:
-            raise InvalidLog(f"The log lists replies to comment {owner}, which it does not list.", comment_id=owner)
-
-
-def _find_gaps(
-    roots: Sequence[Mapping[str, Any]],
-    replies: Mapping[str, Sequence[Mapping[str, Any]]],
-    ends: Mapping[str | None, str | None],
-) -> tuple[dict[str, Any], ...]:
+def _find_gaps(pages: _Pages) -> tuple[dict[str, Any], ...]:
     gaps: list[dict[str, Any]] = []
-    if None not in ends or ends[None] is not None:
+    if None not in pages.ends or pages.ends[None] is not None:
         gaps.append({"list": "comments", "commentId": None})
-    for root in roots:
-        listed = len(replies.get(root["id"], []))
-        if ends.get(root["id"]) is not None or listed < root["replyCount"]:
-            gaps.append({"list": "replies", "commentId": root["id"]})
+    for thread, reply_count in pages.roots:
+        name = thread.root.id
+        if pages.ends.get(name) is not None or len(pages.replies.get(name, ())) < reply_count:
+            gaps.append({"list": "replies", "commentId": name})
     return tuple(gaps[:1000])
 
 
-def _read_thread(root: Mapping[str, Any], replies: Sequence[Mapping[str, Any]]) -> LoggedThread:
+def _read_thread(root: Mapping[str, Any]) -> LoggedThread:
     comment = _read_comment(root, None)
     resolved_at = None if root["resolvedAt"] is None else normalize(root["resolvedAt"])
     if root["status"] == "open" and (resolved_at is not None or root["resolvedBy"] is not None):
@@ -180,7 +214,7 @@ def _read_thread(root: Mapping[str, Any], replies: Sequence[Mapping[str, Any]]) 
     build = {"number": root["build"]["number"], "commitSha": root["build"].get("commitSha")}
     return LoggedThread(
         comment,
-        tuple(_read_comment(reply, root["id"]) for reply in replies),
+        (),
         root["prototypeId"],
         root["branch"],
         build,

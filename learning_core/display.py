@@ -7,12 +7,15 @@ an identifier. Where a person reads words, emoji and right-to-left words stay re
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 
 _SPACES = ("Zs", "Zl", "Zp")
 _REMOVED = ("Cc", "Cf", "Cs", "Co", "Cn")
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_EMOJI_JOINER = "\u200d"
+_VARIATION = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_EMOJI_PARTS = "\u200d\ufe0f"
+"""The joiner, and what asks for the picture: an emoji that a person reads needs them."""
 
 
 def clean_field(text: str) -> str:
@@ -21,8 +24,8 @@ def clean_field(text: str) -> str:
 
 
 def quote_text(text: str) -> str:
-    """A comment's text for a terminal: a JSON string on one line; the joiner inside an emoji stays."""
-    kept = "".join(c if c in "\n\t" or c == _EMOJI_JOINER else _clean(c) for c in text.replace("\r\n", "\n"))
+    """A comment's text for a terminal: a JSON string on one line; the parts of an emoji stay."""
+    kept = "".join(c if c in "\n\t" or c in _EMOJI_PARTS else _clean(c) for c in text.replace("\r\n", "\n"))
     return json.dumps(kept, ensure_ascii=False).replace("\x7f", "")
 
 
@@ -32,4 +35,5 @@ def _clean(character: str) -> str:
     category = unicodedata.category(character)
     if category in _SPACES or character in "\t\n\r\x0b\x0c\x85":
         return " "
-    return "" if category in _REMOVED or character in _BLANK else character
+    hidden = category in _REMOVED or character in _BLANK or _VARIATION.match(character) is not None
+    return "" if hidden else character

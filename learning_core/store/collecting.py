@@ -36,7 +36,7 @@ class CollectionOperations(RemovalOperations):
         `InvalidRecord`, `InvalidLog`, `WrongRepository`, `NotPermitted`, `SnapshotConflict`, `SnapshotTooOld`,
         `Unsupported` where text cannot be removed.
         """
-        snapshot = read_snapshot(read_input(log))
+        snapshot = read_snapshot(log)
         importing.check_repository(snapshot, self.scope, repository)
         if redact_deleted:
             self._check_redaction()

@@ -59,7 +59,6 @@ class _Hit:
 class _Finding:
     theme: Theme
     observation: str
-    asks: bool
     explanation: str
     rank: tuple[int, bool, int, int, int]
 
@@ -67,8 +66,8 @@ class _Finding:
 def label_text(text: str, themes: Themes, *, is_reply: bool = False, target: str | None = None) -> tuple[Label, ...]:
     """The labels of one comment, the best first.
 
-    `target` is the kind of its target (`element`, `file`, `page`), None where unknown. A reply discusses more than it
-    asks, so in one only patterns make a problem, topics do not. Never raises for any text; equal arguments give equal
+    `target` is the kind of its target (`element`, `file`, `page`), None where unknown. A reply often answers with a
+    question, so there a question about a topic is no request. Never raises for any text; equal arguments give equal
     labels.
     """
     clauses = read_clauses(text)
@@ -76,9 +75,7 @@ def label_text(text: str, themes: Themes, *, is_reply: bool = False, target: str
         return ()
     best: dict[str, _Finding] = {}
     for number, clause in enumerate(clauses):
-        for finding in _find(clause, number, themes, target):
-            if is_reply and not finding.asks and finding.observation == "problem":
-                continue
+        for finding in _find(clause, number, themes, target, topics=not (is_reply and clause.question)):
             known = best.get(finding.theme.key)
             if known is None or finding.rank < known.rank:
                 best[finding.theme.key] = finding
@@ -89,8 +86,8 @@ def label_text(text: str, themes: Themes, *, is_reply: bool = False, target: str
     )
 
 
-def _find(clause: Clause, number: int, themes: Themes, target: str | None) -> Iterator[_Finding]:
-    hits = list(_hits(clause, themes, target))
+def _find(clause: Clause, number: int, themes: Themes, target: str | None, *, topics: bool) -> Iterator[_Finding]:
+    hits = [hit for hit in _hits(clause, themes, target) if topics or hit.use.asks]
     if not hits or _has(themes, "report", clause):
         return
     decided = [(hit, observation) for hit in hits if (observation := _decide_observation(clause, hit, themes))]
@@ -99,7 +96,6 @@ def _find(clause: Clause, number: int, themes: Themes, target: str | None) -> It
         yield _Finding(
             hit.use.theme,
             observation,
-            hit.use.asks,
             f'matched "{hit.phrase.source}"',
             (_RANK.index(observation), not hit.use.asks, -words, number, hit.order),
         )
@@ -143,6 +139,9 @@ def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None
 
 
 def _is_contradicted(clause: Clause, hit: _Hit, themes: Themes) -> bool:
+    # A phrase that says "not" itself, as "don't need" does, is meant as it stands.
+    if clause.text[hit.span[0] :].split(" ", 1)[0] in hit.phrase.stops:
+        return False
     before = any(start < hit.span[0] <= end for start, end in _spans(themes, "against", clause))
     after = not hit.use.asks and any(start == hit.span[1] for start, _ in _spans(themes, "against-after", clause))
     return before or after

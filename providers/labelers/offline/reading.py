@@ -44,7 +44,7 @@ _BOUNDARY = re.compile(
 )
 _TURN = re.compile(r",?\s(?:but|however|although|except that)\s", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,()\[\]{}\"“”«»!?…|—–]{1,200}")
-_CODE_LIKE = re.compile(r"[_./\\=<>$#@&%^~:;+*]")
+_CODE_LIKE = re.compile(r"[_./\\=<>$#@&%^~:;*]")
 
 
 @dataclass(frozen=True)

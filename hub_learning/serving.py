@@ -8,6 +8,7 @@ from hub_learning.worker import die_with_parent
 
 wsgi_app = "hub_learning.wsgi:application"
 workers = 2
+preload_app = True
 worker_class = "gthread"
 threads = 4
 timeout = 60

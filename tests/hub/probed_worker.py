@@ -1,9 +1,13 @@
-"""A worker whose steps hold a second lock, so that two steps of one repository at once are seen and written down."""
+"""A worker whose steps hold a second lock, so that two steps of one repository at once are seen and written down.
+
+While the file `stall` is there, a step writes its process ID into `stalled` and stops for good.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import signal
 
 from django.conf import settings
 
@@ -21,6 +25,9 @@ def run_probed(step: Step) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         (directory / "overlap").write_text("two steps ran at once")
+    if (directory / "stall").exists():
+        (directory / "stalled").write_text(str(os.getpid()))
+        signal.pause()
     run_step(step)
     os.close(descriptor)
 

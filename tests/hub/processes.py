@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+MANAGE = str(ROOT / "manage.py")
 PATIENCE = 60.0
 """How long a test waits for something that must happen. It is reached only when it does not."""
 
@@ -30,13 +33,15 @@ class Hub:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HUB_", "DJANGO_"))}
-        settings = {"DJANGO_SETTINGS_MODULE": "hub_learning.settings"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HUB_")}
+        settings = {"DJANGO_SETTINGS_MODULE": "hub_learning.settings", "PYTHONPATH": str(ROOT)}
         return kept | settings | {"HUB_DATA_DIR": str(self.directory), "HUB_BIND": self.bind}
 
     def start(self, *command: str, **options: Any) -> subprocess.Popen[str]:
-        """A Python process with the Hub's environment."""
-        return subprocess.Popen([sys.executable, *command], env=self.environment, cwd=ROOT, text=True, **options)
+        """A Python process with the Hub's environment. It works in the directory that tells the Hub's processes."""
+        return subprocess.Popen(
+            [sys.executable, *command], env=self.environment, cwd=self.directory.parent, text=True, **options
+        )
 
     def start_module(self, name: str, **options: Any) -> subprocess.Popen[str]:
         """A process that runs a module's `main` with Django set up."""
@@ -45,18 +50,16 @@ class Hub:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A `manage.py` command, to its end."""
-        command = [sys.executable, "manage.py", *arguments]
-        return subprocess.run(
-            command, env=self.environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
-        )
+        process = self.start(MANAGE, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = process.communicate(timeout=PATIENCE)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def processes(self) -> dict[int, str]:
-        """The Hub's processes that live, by ID: their command lines."""
-        mark = f"HUB_DATA_DIR={self.directory}\0".encode()
+        """The Hub's processes that live, by ID: their command lines. They are told by where they work."""
         found: dict[int, str] = {}
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                if mark in (path / "environ").read_bytes() and "\nState:\tZ" not in (path / "status").read_text():
+                if (path / "cwd").readlink().is_relative_to(self.directory.parent):
                     found[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:
                 continue
@@ -71,10 +74,19 @@ class Hub:
             database.close()
 
     def holders(self, text: str) -> list[str]:
-        """The files that hold a text, relative to the data directory."""
+        """The files that hold a text, plain or compressed as RQ does it, relative to the data directory."""
         wanted = text.encode()
         paths = [path for path in self.directory.rglob("*") if path.is_file() and not path.is_symlink()]
-        return sorted(str(path.relative_to(self.directory)) for path in paths if wanted in path.read_bytes())
+        return sorted(str(path.relative_to(self.directory)) for path in paths if wanted in expand(path.read_bytes()))
+
+
+def expand(content: bytes) -> bytes:
+    """The content of a file, and after it what its zlib streams hold."""
+    parts = [content]
+    for match in re.finditer(b"\x78[\x01\x5e\x9c\xda]", content):
+        with suppress(zlib.error):
+            parts.append(zlib.decompressobj().decompress(content[match.start() :]))
+    return b"\n".join(parts)
 
 
 def make_hub(directory: Path) -> Hub:
@@ -94,7 +106,7 @@ def wait_for(what: str, is_so: Callable[[], bool]) -> None:
 @contextmanager
 def running(hub: Hub, *, until: str = "Ctrl-C stops it.") -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`manage.py run`, once it has said that it runs, with what it said. Whatever it leaves behind is killed."""
-    process = hub.start("manage.py", "run", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = hub.start(MANAGE, "run", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = ""
     try:
         assert process.stdout is not None

@@ -19,7 +19,7 @@ from redis import Redis
 
 from hub_learning.supervisor import valkey_command
 from tests.hub.conftest import Item, MakeItem
-from tests.hub.processes import Agent, Hub, make_hub, wait_for
+from tests.hub.processes import MANAGE, Agent, Hub, make_hub, wait_for
 
 KILLS = int(os.environ.get("KILL_ROUNDS", "12"))
 SEED = int(os.environ.get("KILL_SEED", "7"))
@@ -43,7 +43,7 @@ def valkey(hub: Hub, agent: Agent) -> Iterator[Redis]:
     directory = hub.directory / "valkey"
     directory.mkdir(mode=0o700)
     url = f"unix://{directory}/socket"
-    with subprocess.Popen(valkey_command(url, directory), env=hub.environment) as process:
+    with subprocess.Popen(valkey_command(url, directory), cwd=directory) as process:
         client = Redis.from_url(url)
         wait_for("Valkey answers", (directory / "socket").exists)
         yield client
@@ -54,7 +54,7 @@ def valkey(hub: Hub, agent: Agent) -> Iterator[Redis]:
 @pytest.fixture
 def workers(hub: Hub, valkey: Redis) -> Iterator[list[subprocess.Popen[str]]]:
     processes = [start_worker(hub) for _ in range(2)]
-    sweep = hub.start("manage.py", "sweep")
+    sweep = hub.start(MANAGE, "sweep")
     yield processes
     for process in [*processes, sweep]:
         process.kill()
@@ -101,6 +101,22 @@ def test_nothing_is_lost_and_nothing_overlaps(
         else:
             assert holders == [], f"the text of comment {comment_id} is left"
     assert agent.ask("verify")["problems"] == []
+
+
+def test_a_work_horse_dies_with_its_worker(
+    hub: Hub, agent: Agent, workers: list[subprocess.Popen[str]], make_item: MakeItem
+) -> None:
+    stall, stalled = hub.directory / "stall", hub.directory / "stalled"
+    stall.touch()
+    agent.ask("send", [make_item()])
+    wait_for("a step stalls", lambda: stalled.exists() and bool(stalled.read_text()))
+    orphan = int(stalled.read_text())
+    owner = next(worker for worker in workers if orphan in horses(worker))
+    stall.unlink()
+    owner.kill()
+    owner.wait()
+    wait_for("the work-horse dies", lambda: orphan not in hub.processes())
+    wait_for("the other worker goes on", lambda: is_settled(hub))
 
 
 def change_comments(chance: random.Random, sent: dict[str, Item], make_item: MakeItem, number: int) -> list[Item]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from learning_core.canonical import MAX_BYTES, check_parsed, decode_value
-from learning_core.errors import InvalidJson, NotFound
+from learning_core.errors import InvalidJson, InvalidRecord, NotFound
 
 CHUNK_BYTES = 1 << 20
 ARRAY = object()
@@ -63,6 +63,9 @@ class _Scanner:
     def members(self, array: str) -> Iterator[tuple[str, Any]]:
         """See `read_object`."""
         names: set[str] = set()
+        if self._peek() not in (None, "{"):
+            self._read_value()
+            raise InvalidRecord("The JSON text is refused: it must be an object.", kind="object", pointer="")
         self._expect("{")
         if self._peek() == "}":
             self._position += 1

@@ -99,6 +99,11 @@ class Reader:
                 self._threads[episode] = resolve_thread(records) if records else None
         return {episode: self._threads[episode] for episode in wanted}
 
+    def load_threads(self, episode_ids: Sequence[str]) -> dict[str, Thread | None]:
+        """The same without keeping them, for whoever reads many."""
+        found = self._read_episodes(list(episode_ids))
+        return {episode: resolve_thread(records) if records else None for episode, records in found.items()}
+
     def all_threads(self) -> Iterator[Thread]:
         """Every episode of the scope, 500 at a time, without keeping them."""
         ids = [record.id for _, record in self._rows("episodes", Query())]

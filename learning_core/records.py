@@ -48,13 +48,13 @@ _MAY_HOLD_FLOAT: Final = re.compile(rb"\.0[,}\]]")
 class CheckedRecord:
     """One valid record. `data` is its JSON object, to be read only; `canonical` its exact stored bytes."""
 
-    __slots__ = ("canonical", "data", "digest", "id", "kind")
+    __slots__ = ("_data", "canonical", "digest", "id", "kind")
 
     kind: str
     id: str
     digest: str
     canonical: bytes
-    data: Mapping[str, Any]
+    _data: Mapping[str, Any] | None
 
     def __init__(self, *, _maker: object, kind: str, data: Mapping[str, Any], canonical: bytes) -> None:
         if _maker is not _MAKER:
@@ -63,7 +63,20 @@ class CheckedRecord:
         self.id = data["id"]
         self.digest = data["digest"]
         self.canonical = canonical
-        self.data = data
+        self._data = data
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The JSON object; that of a compact record is read from its bytes each time."""
+        if self._data is None:
+            compact: Mapping[str, Any] = orjson.loads(self.canonical)
+            return compact
+        return self._data
+
+    def compact(self) -> CheckedRecord:
+        """The same record, kept as its bytes alone: a third of the memory, for 100,000 that wait to be written."""
+        self._data = None
+        return self
 
     def __getitem__(self, member: str) -> Any:
         return self.data[member]
@@ -170,22 +183,26 @@ def _find_damage(kind: str, data: Any, raw: bytes, scope: str) -> str | None:
         return "its digest does not match"
     if data["scope"] != scope:
         return "it belongs to another scope"
-    return _find_contradiction(kind, data)
+    return _find_false_digest(kind, data) or _find_contradiction(kind, data)
 
 
-def _find_contradiction(kind: str, data: Mapping[str, Any]) -> str | None:
-    """What a schema cannot say: members that must agree with each other."""
-    if kind == "event" and "payload" in data:
-        payload = data["payload"]
-        if proven_digest(payload) != data["payloadDigest"]:
-            return "its payloadDigest does not match"
-        if data["type"] in _TARGETED and payload["targetEventId"] != data["parentEventId"]:
-            return "its parentEventId is not the payload's targetEventId"
+def _find_false_digest(kind: str, data: Mapping[str, Any]) -> str | None:
+    """The digests within a record, which sealing computes."""
+    if kind == "event" and "payload" in data and proven_digest(data["payload"]) != data["payloadDigest"]:
+        return "its payloadDigest does not match"
     if kind == "memory-record":
         if content_digest(data) != data["contentDigest"]:
             return "its contentDigest does not match"
         if review_digest(data) != data["reviewDigest"]:
             return "its reviewDigest does not match"
+    return None
+
+
+def _find_contradiction(kind: str, data: Mapping[str, Any]) -> str | None:
+    """What a schema cannot say: members that must agree with each other."""
+    targeted = kind == "event" and "payload" in data and data["type"] in _TARGETED
+    if targeted and data["payload"]["targetEventId"] != data["parentEventId"]:
+        return "its parentEventId is not the payload's targetEventId"
     if kind == "consent-grant" and None not in data["range"].values() and data["range"]["from"] >= data["range"]["to"]:
         return "its range is empty"
     return None

@@ -13,6 +13,7 @@ from learning_core.store.collecting import CollectionOperations
 from learning_core.store.consenting import ConsentOperations
 from learning_core.store.consolidating import ConsolidationOperations
 from learning_core.store.deciding import DecisionOperations
+from learning_core.store.labeling import LabelingOperations
 from learning_core.store.recalling import RecallOperations
 
 __all__ = ["NOTHING_WITHHELD", "LearningStore"]
@@ -21,6 +22,7 @@ __all__ = ["NOTHING_WITHHELD", "LearningStore"]
 class LearningStore(
     ConsentOperations,
     CollectionOperations,
+    LabelingOperations,
     ConsolidationOperations,
     DecisionOperations,
     RecallOperations,

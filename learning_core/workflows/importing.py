@@ -33,6 +33,7 @@ from learning_core.provider import Head
 from learning_core.records import CheckedRecord, seal
 
 SOURCE = "hub-comments"
+THREADS_AT_ONCE = 500
 
 
 @dataclass(slots=True)
@@ -70,17 +71,19 @@ def plan_import(
     scope: str,
     policy: Policy,
     collections: Sequence[CheckedRecord],
-    threads: Mapping[str, Thread | None],
+    load_threads: Callable[[Sequence[str]], Mapping[str, Thread | None]],
     find_stored: Callable[[Sequence[str]], Sequence[tuple[str, Thread]]],
     expected: Mapping[str, Head],
     actor: Principal,
     nonce: str,
     at: str,
 ) -> ImportOutcome:
-    """What importing a snapshot stores, in one write. `threads` are the stored episodes of the snapshot's roots.
+    """What importing a snapshot stores, in one write.
 
-    `find_stored` gives those of some Hub comment IDs that are stored, with their threads. A snapshot that is known
-    already stores nothing but an audit entry, named by `nonce`, about its collection.
+    `load_threads` gives the stored threads of some episode IDs; it is asked about a few hundred at a time, so that a
+    large store is never in memory as a whole. `find_stored` gives those of some Hub comment IDs that are stored, with
+    their threads. A snapshot that is known already stores nothing but an audit entry, named by `nonce`, about its
+    collection.
 
     Raises `NotPermitted` without an active review grant, `SnapshotConflict`, `SnapshotTooOld`, `InvalidLog`.
     """
@@ -93,10 +96,14 @@ def plan_import(
         entry = seal_entry(scope, "import", nonce, at=at, actor=actor.data, details={"collection": known.id})
         return ImportOutcome(known, Plan([entry]), deleted=deleted)
     builder = _Builder(scope, snapshot, grants)
-    if collections:
-        _check_unmoved(snapshot, find_stored(builder.find_new_comments(threads)))
-    for logged in snapshot.threads:
-        builder.add_thread(logged, threads.get(builder.episode_id(logged)))
+    for start in range(0, len(snapshot.threads), THREADS_AT_ONCE):
+        chunk = snapshot.threads[start : start + THREADS_AT_ONCE]
+        # Every episode came with a collection: where there is none, nothing is stored yet.
+        stored = load_threads([builder.episode_id(logged) for logged in chunk]) if collections else {}
+        if collections:
+            _check_unmoved(snapshot, find_stored(builder.find_new_comments(chunk, stored)))
+        for logged in chunk:
+            builder.add_thread(logged, stored.get(builder.episode_id(logged)))
     collection = _seal_collection(snapshot, scope, grants, actor, at)
     records: dict[str, list[CheckedRecord]] = {
         "episodes": builder.episodes,
@@ -197,10 +204,10 @@ class _Builder:
     def episode_id(self, logged: LoggedThread) -> str:
         return episode_id(self.scope, self.snapshot.hub_origin, logged.root.id)
 
-    def find_new_comments(self, threads: Mapping[str, Thread | None]) -> list[str]:
-        """The snapshot's comments that its stored threads do not hold."""
+    def find_new_comments(self, logs: Sequence[LoggedThread], threads: Mapping[str, Thread | None]) -> list[str]:
+        """The comments of some threads of the snapshot that their stored threads do not hold."""
         new: list[str] = []
-        for logged in self.snapshot.threads:
+        for logged in logs:
             stored = threads.get(self.episode_id(logged))
             new += [c.id for c in logged.comments if stored is None or c.id not in stored.comments]
         return new
@@ -211,7 +218,7 @@ class _Builder:
         if stored is None:
             if all(comment.deleted_at is not None for comment in logged.comments):
                 return
-            self.episodes.append(self._seal_episode(logged, episode))
+            self.episodes.append(self._seal_episode(logged, episode).compact())
         else:
             self._check_pin(logged, stored)
         for comment in logged.comments:
@@ -383,7 +390,7 @@ class _Builder:
         }
         if parent is not None:
             members["parentEventId"] = parent
-        self.events.append(seal("event", members))
+        self.events.append(seal("event", members).compact())
 
 
 def _payload(comment: LoggedComment, edited_at: str | None) -> dict[str, Any]:

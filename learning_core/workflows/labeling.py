@@ -36,6 +36,11 @@ class Group:
     asked: dict[str, tuple[Version, str]] = field(default_factory=dict)
     characters: int = 0
 
+    @property
+    def episodes(self) -> set[str]:
+        """The episodes of what it asks about."""
+        return {episode for _, episode in self.asked.values()}
+
     def keep(self, limit: int | None) -> None:
         """Ask about at most so many of its comments; the others become context."""
         if limit is None or limit >= len(self.asked):
@@ -137,6 +142,25 @@ def plan_answer(
     if not events:
         return None, 0
     return _plan_events(events, scope, labeler, expected, at), sum(1 for target in labels if target in current)
+
+
+def named_themes(plan: Plan | None) -> set[tuple[str, str]]:
+    """The (category, theme) keys of the labels that a plan stores."""
+    events = plan.records["events"] if plan is not None else ()
+    payloads = [event["payload"] for event in events if event["type"] == "label"]
+    return {(payload["category"], payload["theme"]) for payload in payloads}
+
+
+def count_done(group: Group, threads: Mapping[str, Thread | None], labeler: str) -> tuple[int, int]:
+    """How many of the comments that a group asks about have a marker of the labeler, and how many of them a label."""
+    done = labeled = 0
+    for event, (_, episode) in group.asked.items():
+        thread = threads[episode]
+        version = thread.versions.get(event) if thread is not None else None
+        own = [label["type"] for label in version.labels if label["actor"]["id"] == labeler] if version else []
+        done += bool(own)
+        labeled += "label" in own
+    return done, labeled
 
 
 def _is_object(item: object) -> bool:

@@ -184,11 +184,14 @@ def test_a_missing_file_is_refused(run: Run, tmp_path: Path) -> None:
     assert run("import", "hub-comments", str(tmp_path / "none.json")).err.startswith("error: not_found: ")
 
 
-def test_an_unexpected_error_shows_where_and_no_text(run: Run, host: Host, proposed: list[dict[str, Any]]) -> None:
-    host.labeler = SilentLabeler(RuntimeError("a secret sentence"))
-    result = run("label")
+def test_an_unexpected_error_shows_where_and_no_text(run: Run, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("a secret sentence")
+
+    monkeypatch.setattr(host.provider, "health", fail)
+    result = run("doctor")
     assert result.status == 1
-    assert result.err.startswith("error: internal_error: RuntimeError at ")
+    assert result.err.startswith("error: internal_error: RuntimeError at test_cli.py:")
     assert "secret" not in result.err
     assert "Traceback" not in result.err
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -180,6 +182,28 @@ def test_a_writer_that_waits_too_long_is_told_that_the_store_is_busy(tmp_path: P
     with writing(StoreFiles(tmp_path / "data"), 1000), pytest.raises(Busy):
         write(SqliteProvider(tmp_path / "data", busy_timeout_ms=10), 2)
     check_numbered(SqliteProvider(tmp_path / "data"), SAMPLES.scope, 2)
+
+
+@contextmanager
+def locked_new_database(data: Path) -> Iterator[apsw.Connection]:
+    """An empty database that another connection has locked, for which SQLite would not wait."""
+    data.mkdir(mode=0o700)
+    (data / DATABASE).touch(mode=0o600)
+    with closing(apsw.Connection(str(data / DATABASE))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+
+
+def test_a_new_database_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with locked_new_database(tmp_path / "data") as other:
+        monkeypatch.setattr("providers.storage.sqlite.connection.time.sleep", lambda seconds: other.execute("COMMIT"))
+        write(SqliteProvider(tmp_path / "data"))
+    check_numbered(SqliteProvider(tmp_path / "data"), SAMPLES.scope, 2)
+
+
+def test_a_new_database_that_stays_locked_is_busy(tmp_path: Path) -> None:
+    with locked_new_database(tmp_path / "data"), pytest.raises(Busy):
+        write(SqliteProvider(tmp_path / "data", busy_timeout_ms=20))
 
 
 def test_readers_do_not_wait_for_a_writer(tmp_path: Path) -> None:

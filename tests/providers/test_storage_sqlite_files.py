@@ -18,10 +18,10 @@ from learning_core.errors import StorageFailed, UnsafeStorage
 from learning_core.provider import MemoryQuery, Query
 from providers.conformance.samples import Samples
 from providers.storage.sqlite import SqliteProvider
-from providers.storage.sqlite.files import DATABASE, SIDE_FILES
+from providers.storage.sqlite.files import DATABASE
 
 SAMPLES = Samples()
-NAMES = [DATABASE + suffix for suffix in ("", *SIDE_FILES)]
+NAMES = [DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal")]
 
 
 def write(provider: SqliteProvider, n: int = 1) -> None:
@@ -127,24 +127,24 @@ def writable_by_the_group(path: Path, _elsewhere: Path) -> None:
 
 
 PLANTS = [
-    symbolic_link,
-    dangling_link,
-    hard_link,
-    pipe,
-    directory,
-    unix_socket,
-    readable_by_all,
-    writable_by_the_group,
+    (symbolic_link, "is a symbolic link"),
+    (dangling_link, "is a symbolic link"),
+    (hard_link, "second name"),
+    (pipe, "not a regular file"),
+    (directory, "not a regular file"),
+    (unix_socket, "not a regular file"),
+    (readable_by_all, "chmod 600"),
+    (writable_by_the_group, "chmod 600"),
 ]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize(("plant", "reason"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])
 def test_a_planted_file_is_refused(tmp_path: Path, data: Path, name: str, plant: Callable[[Path, Path], None]) -> None:
     if name == DATABASE:
         (data / name).unlink()
     plant(data / name, tmp_path / "elsewhere")
-    check_refused(SqliteProvider(data), data / name)
+    check_refused(SqliteProvider(data), data / name, reason)
     elsewhere = tmp_path / "elsewhere"
     assert not elsewhere.exists() or elsewhere.read_bytes() == b""
 
@@ -153,30 +153,30 @@ def test_a_planted_file_is_refused(tmp_path: Path, data: Path, name: str, plant:
 def test_another_owners_file_is_refused(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (data / name).touch(mode=0o600)
     with another_owner(data / name, monkeypatch):
-        check_refused(SqliteProvider(data), data / name)
+        check_refused(SqliteProvider(data), data / name, "another user")
 
 
 def test_another_owners_directory_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with another_owner(data, monkeypatch):
-        check_refused(SqliteProvider(data), data)
+        check_refused(SqliteProvider(data), data, "another user")
 
 
 @pytest.mark.parametrize("bits", [0o750, 0o705, 0o770, 0o701], ids=oct)
 def test_a_directory_that_others_can_use_is_refused(data: Path, bits: int) -> None:
     data.chmod(bits)
-    check_refused(SqliteProvider(data), data, remedy="chmod 700")
+    check_refused(SqliteProvider(data), data, "chmod 700")
     data.chmod(0o700)
     assert read(SqliteProvider(data)) == 1
 
 
 def test_a_linked_directory_is_refused(tmp_path: Path, data: Path) -> None:
     (tmp_path / "link").symlink_to(data)
-    check_refused(SqliteProvider(tmp_path / "link"), tmp_path / "link")
+    check_refused(SqliteProvider(tmp_path / "link"), tmp_path / "link", "is a symbolic link")
 
 
 def test_a_file_in_the_directorys_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").touch(mode=0o600)
-    check_refused(SqliteProvider(tmp_path / "data"), tmp_path / "data")
+    check_refused(SqliteProvider(tmp_path / "data"), tmp_path / "data", "not a directory")
 
 
 def test_a_link_above_the_directory_is_followed(tmp_path: Path, data: Path) -> None:
@@ -211,14 +211,14 @@ def test_a_file_planted_while_the_store_is_opened_is_refused(
     assert read(SqliteProvider(data)) == 1
 
 
-def check_refused(provider: SqliteProvider, path: Path, *, remedy: str = "") -> None:
+def check_refused(provider: SqliteProvider, path: Path, reason: str) -> None:
     """Reading, writing and a health check refuse, and say which file and what to do."""
     for call in (read, write):
         with pytest.raises(UnsafeStorage) as refusal:
             call(provider)
         assert refusal.value.details["path"] == str(path)
         assert str(path) in refusal.value.message
-        assert remedy in refusal.value.message
+        assert reason in refusal.value.message
         assert provider.health() == {"ok": False, "detail": refusal.value.message}
 
 

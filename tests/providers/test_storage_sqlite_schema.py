@@ -92,6 +92,24 @@ def test_another_programs_database_is_refused(tmp_path: Path, call: Callable[[Pa
         call(tmp_path / "data")
 
 
+def test_tables_that_appear_between_two_looks_are_ours() -> None:
+    """Another process may create the store while this one opens it."""
+
+    class Growing:
+        looks = iter([0, schema.APPLICATION_ID])
+
+        def pragma(self, name: str) -> int:
+            return next(self.looks) if name == "application_id" else schema.current_version()
+
+        def execute(self, statement: str) -> Growing:
+            return self
+
+        def fetchone(self) -> tuple[int]:
+            return (1,)
+
+    assert schema.read_version(Growing()) == schema.current_version()  # type: ignore[arg-type]
+
+
 def test_an_empty_file_reads_as_empty_and_may_be_written(tmp_path: Path) -> None:
     """What is left when a process dies before it made the tables."""
     (tmp_path / "data").mkdir(mode=0o700)
@@ -305,9 +323,15 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, data: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "link", "target"]
 
 
-def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, data: Path) -> None:
+def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path, target: Path) -> None:
+        raise OSError(5, "I/O error", str(target))
+
     with pytest.raises(StorageFailed):
         SqliteProvider(data).backup(tmp_path / "missing" / "copy")
     with pytest.raises(NotFound):
         SqliteProvider(tmp_path / "no store").backup(tmp_path / "copy")
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(StorageFailed, match="I/O error"):
+        SqliteProvider(data).backup(tmp_path / "copy")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -119,6 +119,24 @@ class ReadingTests(StorageSuite):
         for stream in STREAMS:
             assert list(filled.read_records(_SAMPLES.scope, stream, query)) == []
 
+    @pytest.mark.parametrize(
+        ("query", "only"),
+        [
+            (Query(ids=(_COMMENTS[0].id,)), "events"),
+            (Query(ids=(_EPISODES[0].id,)), "episodes"),
+            (Query(types=("comment",)), "events"),
+            (Query(parents=(_COMMENTS[0].id,)), "events"),
+            (Query(comment_ids=("c1",)), "events"),
+            (Query(operations=("recall",)), "audit"),
+        ],
+        ids=lambda value: "",
+    )
+    def test_a_filter_finds_records_of_the_stream_that_is_read_only(
+        self, filled: MemoryProvider, query: Query, only: str
+    ) -> None:
+        for stream in STREAMS:
+            assert bool(list(filled.read_records(_SAMPLES.scope, stream, query))) == (stream == only)
+
     def test_a_group_holds_its_episode_and_its_events(self, filled: MemoryProvider) -> None:
         query = Query(groups=(_GROUPS[1], _GROUPS[2]))
         found = read_ids(filled.read_records(_SAMPLES.scope, "episodes", query))

@@ -70,7 +70,7 @@ def select_keys(scope: int, stream: str, query: Query | MemoryQuery) -> tuple[st
         conditions.append(first.with_path)
     for item in filters:
         values = getattr(query, item.member)
-        if not values or item.stream not in (None, stream):
+        if item.stream not in (None, stream):
             return None
         conditions.append(_condition(item.column, one=len(values) == 1))
         bindings[item.column] = values[0] if len(values) == 1 else json.dumps(values)

@@ -140,7 +140,9 @@ PLANTS = [
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("plant", "reason"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])
-def test_a_planted_file_is_refused(tmp_path: Path, data: Path, name: str, plant: Callable[[Path, Path], None]) -> None:
+def test_a_planted_file_is_refused(
+    tmp_path: Path, data: Path, name: str, plant: Callable[[Path, Path], None], reason: str
+) -> None:
     if name == DATABASE:
         (data / name).unlink()
     plant(data / name, tmp_path / "elsewhere")

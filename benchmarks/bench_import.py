@@ -24,8 +24,12 @@ from learning_core.records import STREAM_KINDS
 
 def run(comments: int) -> Iterator[Line]:
     """Each number of the import, in its own process, so that the peak memory is the import's."""
-    command = [sys.executable, "-m", "benchmarks.bench_import", str(comments)]
-    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    with tempfile.TemporaryDirectory(prefix="hub-learning-bench-") as directory:
+        log, later = Path(directory) / "log.json", Path(directory) / "later.json"
+        log.write_bytes(make_log(comments))
+        later.write_bytes(make_log(comments, edited=0.01, snapshot="bench-changed"))
+        command = [sys.executable, "-m", "benchmarks.bench_import", str(log), str(later)]
+        result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     first, floor, second = result["first"], result["floor"], result["second"]
     ratio = first / floor
     yield Line(
@@ -43,11 +47,11 @@ def run(comments: int) -> Iterator[Line]:
     )
 
 
-def _floor(log: bytes, rows: list[tuple[str, bytes]]) -> float:
+def _floor(log: Path, rows: list[tuple[str, bytes]]) -> float:
     """Seconds for: strict parse of the log; parse, validate, digest and insert each record that the import stores."""
 
     def work() -> None:
-        parse_json(log)
+        parse_json(log.read_bytes())
         with tempfile.TemporaryDirectory() as directory:
             connection = apsw.Connection(str(Path(directory) / "floor.sqlite"))
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
@@ -68,22 +72,20 @@ def _pass(kind: str, raw: bytes) -> tuple[str, bytes]:
     return data["id"], raw
 
 
-def main(comments: int) -> None:
+def main(log: Path, later: Path) -> None:
     """Measure in this process and print JSON."""
-    log = make_log(comments)
     with temporary_store() as (store, provider, _):
         first, _ = timed(lambda: store.import_comments(IMPORTER, log))
         megabytes = peak_megabytes()
-        changed = make_log(comments, edited=0.01, snapshot="bench-changed")
-        second, _ = timed(lambda: store.import_comments(IMPORTER, changed))
+        second, _ = timed(lambda: store.import_comments(IMPORTER, later))
         rows = [
             (STREAM_KINDS[stream], row.canonical)
             for stream in STREAMS
             for row in provider.read_records(store.scope, stream, Query())
         ]
     result = {"first": first, "second": second, "floor": _floor(log, rows), "megabytes": megabytes}
-    print(json.dumps({**result, "log_megabytes": len(log) / 1e6}))
+    print(json.dumps({**result, "log_megabytes": log.stat().st_size / 1e6}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -101,7 +101,7 @@ def make_log(
 
 def _comment(number: int, comment_id: str, changed: bool) -> dict[str, Any]:
     minute, hour, day = number % 60, number // 60 % 24, 1 + number // 1440 % 28
-    body = " ".join(_words(number, 70 if number % 5 == 0 else 40))
+    body = " ".join(_words(number, 150 if number % 5 == 0 else 90))
     return {
         "id": comment_id,
         "author": {"login": f"reviewer-{number % 53}", "githubId": 1000 + number % 53},

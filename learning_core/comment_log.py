@@ -106,6 +106,7 @@ class _Pages:
         self.replies: dict[str, list[LoggedComment]] = {}
         self.ends: dict[str | None, str | None] = {}
         self.ids: set[str] = set()
+        self.people: dict[tuple[Any, ...], Mapping[str, Any]] = {}
         self.stable = False
 
     def add(self, page: Any) -> None:
@@ -119,6 +120,9 @@ class _Pages:
             if comment["id"] in self.ids:
                 raise InvalidLog(f"Comment {comment['id']} stands twice in the log.", comment_id=comment["id"])
             self.ids.add(comment["id"])
+            if comment["author"] is not None:
+                # A few people write 100,000 comments: each is kept once.
+                comment["author"] = self.people.setdefault(tuple(comment["author"].items()), comment["author"])
             self.stable = self.stable or has_stable_id(comment["author"]) or has_stable_id(comment.get("resolvedBy"))
         if owner is None:
             self.roots += [(_read_thread(root), root["replyCount"]) for root in listed]

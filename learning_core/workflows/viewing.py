@@ -125,8 +125,8 @@ def describe_history(
         permitted = not any(find_refusals(record, threads, "review", policy, withheld))
         row = {key: record[key] for key in ("version", "state", "at", "contentDigest", "reviewDigest", "digest")}
         row |= {"damaged": False, "withheld": not permitted}
-        row |= _describe_decision(record, permitted)
         if permitted:
+            row |= _describe_decision(record, permitted)
             row |= {"text": record["content"]["text"], "support": record["support"], "dissent": record["dissent"]}
             row["evidence"] = [reference["eventIds"][0] for reference in record["evidence"]]
             row["counterevidence"] = [reference["eventIds"][0] for reference in record["counterevidence"]]

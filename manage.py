@@ -11,6 +11,7 @@ from learning_core.errors import InvalidConfiguration, LearningError
 
 def main() -> int:
     """Run a command. A refusal is one line on stderr and exit status 1; 2 if the configuration is refused."""
+    os.umask(0o077)  # What the Hub writes is for its owner only.
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hub_learning.settings")
     try:
         import django

@@ -36,6 +36,7 @@ MESSAGES = {
     "timeout": "It took too long and was stopped.",
     "interrupted": "It was interrupted again and again.",
     "storage_failed": "The storage refused the write; nothing was stored.",
+    "purge_pending": "The text is removed. Its last traces go as soon as nobody reads the store.",
     "no_progress": "The labeler answered, but no comment could be marked as asked about.",
 }
 NEEDS_PERSON = frozenset(
@@ -95,6 +96,8 @@ def redact(repository: Repository, step: Step, run: LearningRun) -> bool:
     result = stores.open_store(repository).redact_comment(remover(repository, comment), comment.comment_id)
     clear_dirty({comment.pk: comment.version})
     run.result = {"removed": result["removed"], "commentId": comment.comment_id}
+    if not stores.finish_purge(repository):
+        raise PurgePending("Removed text is still in the store's write-ahead log, because another process reads.")
     return False
 
 
@@ -159,6 +162,12 @@ STEPS: dict[str, Callable[[Repository, Step, LearningRun], bool]] = {
     Step.Kind.LABEL: label,
     Step.Kind.CONSOLIDATE: consolidate,
 }
+
+
+class PurgePending(LearningError):
+    """The text is removed, and its traces in the store's files are not gone yet."""
+
+    code = "purge_pending"
 
 
 class NoProgress(LearningError):

@@ -23,6 +23,7 @@ from learning_core.plugins import MemoryConsolidator, MemoryLabeler
 from learning_core.provider import Query
 from learning_core.store import LearningStore
 from providers import registry
+from providers.storage.sqlite import SqliteProvider
 from providers.turn import take_turn as take_lock
 
 
@@ -73,6 +74,12 @@ def find_audit_position(store: LearningStore, operation: str, subject: str, chun
     """The position of the store's audit entry for an operation on a subject; None if it has none."""
     query = Query(ids=(audit_id(store.scope, operation, subject, chunk),))
     return next((row.position for row in store.provider.read_records(store.scope, "audit", query)), None)
+
+
+def finish_purge(repository: Repository) -> bool:
+    """Finish what a reader kept a removal from: True when no removed text is left in the store's files."""
+    provider = open_store(repository).provider
+    return not isinstance(provider, SqliteProvider) or provider.sweep()
 
 
 def chosen_labeler() -> str | None:

@@ -1,8 +1,7 @@
 """`manage.py run`: starts everything that a Hub on one machine needs, and ends all of it when one part ends.
 
 Nothing is left running. Every child is told by the kernel to die with this process, and each has a process group of
-its own, so that Ctrl-C reaches this process alone, which then ends the children in order: first those that use the
-others.
+its own, so that Ctrl-C reaches this process alone, which then ends the children: first those that use the others.
 
 Source: design.md, decision 17.
 """
@@ -161,7 +160,7 @@ def answers(environment: Environment, listener: socket.socket) -> bool:
 
 @dataclass
 class Children:
-    """The processes that make up the Hub. Leaving the context ends them all, the youngest first."""
+    """The processes that make up the Hub. Leaving the context ends them all, the first one last."""
 
     services: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
 
@@ -174,6 +173,9 @@ class Children:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         ends = time.monotonic() + STOP_SECONDS
+        # The first service is the one that the others use; it goes last.
+        for _, process in self.services[1:]:
+            process.terminate()
         for _, process in reversed(self.services):
             _end(process, ends)
         return kind is StopRequested

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 
-from hub_learning import stores
+from hub_learning import stores, sweep
 from hub_learning.access import authenticated
 from hub_learning.actions import Message, do_add_grant, do_add_repository, do_choose_labeler, do_record_comments
 from hub_learning.environment import prepare_data_directory
@@ -38,7 +38,11 @@ def verify(_: Any) -> Any:
     return stores.open_store(repository).verify(by=by)
 
 
-VERBS = {"set_up": set_up, "send": send, "verify": verify}
+def run_sweep(_: Any) -> None:
+    sweep.sweep()
+
+
+VERBS = {"set_up": set_up, "send": send, "verify": verify, "sweep": run_sweep}
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -92,8 +93,22 @@ def test_a_running_hub_answers_commands_and_dies_whole(hub: Hub, tmp_path: Path)
         assert json.loads(verified.stdout)["repositories"]["1"]["problems"] == []
         missing = hub.run("learning", "--repository", "7", "status")
         assert (missing.returncode, missing.stderr.split(":")[1]) == (1, " not_found")
+        made = hub.run("api_token", "--repository", "1", "--kind", "agent", "--name", "builder", "--by", "github:mona")
+        assert (made.returncode, made.stderr) == (0, "")
+        assert recall(hub, made.stdout.strip()) == {"text": "", "learnings": []}
+        open_to_others = [path for path in hub.directory.rglob("*") if path.lstat().st_mode & 0o077]
+        assert [path for path in open_to_others if not path.is_socket()] == []
         process.kill()
         wait_for("all end", lambda: hub.processes() == {})
+
+
+def recall(hub: Hub, token: str) -> Any:
+    connection = http.client.HTTPConnection(hub.bind, timeout=20)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request("POST", "/api/v1/repositories/1/recall", json.dumps({"task": "Build a form"}), headers)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
 
 
 def test_when_one_part_dies_all_end(hub: Hub) -> None:

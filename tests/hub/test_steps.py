@@ -255,6 +255,25 @@ def test_a_deletion_of_what_was_never_imported_succeeds(learning_repository: Rep
     assert set(Step.objects.values_list("state", flat=True)) == {"done"}
 
 
+def test_a_removal_whose_traces_wait_is_tried_again(
+    learned: Repository, make_item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Comment.objects.order_by("pk").first()
+    assert row is not None
+    send(learned, delete(make_item(id=row.comment_id, createdAt=row.created_at.isoformat())))
+    with monkeypatch.context() as blocked:
+        blocked.setattr(stores, "finish_purge", lambda _: False)
+        run(learned)
+    failed = LearningRun.objects.get(kind="redact")
+    assert (failed.state, failed.error_code) == ("failed", "purge_pending")
+    step = Step.objects.get(kind=Step.Kind.REDACT)
+    assert (step.state, step.not_before) == (Step.State.WAITING, failed.retry_at)
+    Step.objects.update(not_before=timezone.now())
+    run(learned)
+    step.refresh_from_db()
+    assert step.state == Step.State.DONE
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_purge_is_finished_after_the_commit(
     repository: Repository,

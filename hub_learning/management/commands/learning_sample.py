@@ -33,12 +33,14 @@ class Command(BaseCommand):
     def _wait(self) -> None:
         ends = time.monotonic() + WAIT_SECONDS
         shown: set[int] = set()
-        while Step.objects.filter(state=Step.State.WAITING).exists() and time.monotonic() < ends:
+        while (waiting := Step.objects.filter(state=Step.State.WAITING).exists()) and time.monotonic() < ends:
             self._show_runs(shown)
+            if LearningRun.objects.filter(state=LearningRun.State.FAILED).exists():
+                break
             time.sleep(POLL_SECONDS)
         self._show_runs(shown)
-        if Step.objects.filter(state=Step.State.WAITING).exists():
-            self.stdout.write("The run takes longer; the Learnings page shows how it goes.")
+        if waiting:
+            self.stdout.write("The run is not finished; the Activity page shows how it goes on.")
 
     def _show_runs(self, shown: set[int]) -> None:
         for run in LearningRun.objects.order_by("pk").exclude(pk__in=shown):

@@ -18,7 +18,7 @@ words before fewer; earlier before later; and then in the order of the file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from providers.labelers.offline.phrases import Phrase
 from providers.labelers.offline.reading import Clause, read_clauses
@@ -90,7 +90,7 @@ def _find(clause: Clause, number: int, themes: Themes, target: str | None, *, to
     hits = [hit for hit in _hits(clause, themes, target) if topics or hit.use.asks]
     if not hits or _has(themes, "report", clause):
         return
-    decided = [(hit, observation) for hit in hits if (observation := _decide_observation(clause, hit, themes))]
+    decided = [decision for hit in hits if (decision := _decide(clause, hit, themes)) is not None]
     for hit, observation in _without_overlaps(decided):
         words = clause.text.count(" ", *hit.span)
         yield _Finding(
@@ -119,9 +119,15 @@ def _without_overlaps(decided: list[tuple[_Hit, str]]) -> list[tuple[_Hit, str]]
     return kept
 
 
+def _decide(clause: Clause, hit: _Hit, themes: Themes) -> tuple[_Hit, str] | None:
+    contradiction = _find_contradiction(clause, hit, themes)
+    if contradiction is not None:
+        return None if hit.use.asks else (replace(hit, span=contradiction), "disagreement")
+    observation = _decide_observation(clause, hit, themes)
+    return None if observation is None else (hit, observation)
+
+
 def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None:
-    if _is_contradicted(clause, hit, themes):
-        return None if hit.use.asks else "disagreement"
     if clause.question and not _suggests(clause, hit, themes):
         return None
     # "Isn't the contrast too low?" says that it is, so a question's negation is none.
@@ -138,13 +144,18 @@ def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None
     return "problem" if any(_stands_near(clause, span, hit.span) for span in requests) else None
 
 
-def _is_contradicted(clause: Clause, hit: _Hit, themes: Themes) -> bool:
+def _find_contradiction(clause: Clause, hit: _Hit, themes: Themes) -> Span | None:
+    """The span of the phrase together with the contradiction right beside it."""
     # A phrase that says "not" itself, as "don't need" does, is meant as it stands.
     if clause.text[hit.span[0] :].split(" ", 1)[0] in hit.phrase.stops:
-        return False
-    before = any(start < hit.span[0] <= end for start, end in _spans(themes, "against", clause))
-    after = not hit.use.asks and any(start == hit.span[1] for start, _ in _spans(themes, "against-after", clause))
-    return before or after
+        return None
+    for start, end in _spans(themes, "against", clause):
+        if start < hit.span[0] <= end:
+            return start, hit.span[1]
+    for start, end in _spans(themes, "against-after", clause):
+        if start == hit.span[1]:
+            return hit.span[0], end
+    return None
 
 
 def _is_praised(clause: Clause, hit: _Hit, themes: Themes) -> bool:

@@ -107,7 +107,8 @@ class _Either:
     options: tuple[_Node, ...]
 
     def regex(self) -> str:
-        return "(?:" + "|".join(option.regex() for option in self.options) + ")"
+        # The longest first, so that "unit test case" is not taken for "unit test".
+        return "(?:" + "|".join(sorted((option.regex() for option in self.options), key=len, reverse=True)) + ")"
 
     def anchors(self) -> frozenset[str] | None:
         found: set[str] = set()

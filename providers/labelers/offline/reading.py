@@ -24,7 +24,7 @@ MAX_LETTERS = 64
 
 _INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "`", "“": '"', "”": '"', "„": '"', "\t": "    "})
-_LIST_ITEM = re.compile(r" {0,8}(?:[-*+•]|\d{1,3}[.)]) ")
+_LIST_ITEM = re.compile(r"^ {0,8}(?:[-*+•]|\d{1,3}[.)]) ")
 _REPLACED = (
     (re.compile(r"!\[[^\[\]\n]{0,300}\]\([^()\s]{0,500}\)"), " "),
     (re.compile(r"\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)"), r"\1"),
@@ -69,7 +69,7 @@ def read_clauses(text: str) -> list[Clause]:
     own = _own_words(text[:MAX_TEXT])[:MAX_OWN]
     clauses: list[Clause] = []
     for sentence, question in _sentences(own):
-        parts = _TURN.split(sentence)
+        parts = _TURN.split(_LIST_ITEM.sub("", sentence.lstrip("\n"), count=1))
         for number, part in enumerate(parts, 1):
             words = tuple(_words(part))
             for start in range(0, len(words), MAX_WORDS):

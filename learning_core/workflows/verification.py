@@ -197,11 +197,15 @@ def _explain_receipts(provider: MemoryProvider, scope: str, found: Inspection) -
             if record is None:
                 continue
             key = (stream, record.id, record.digest)
-            if received.pop(key, 0) == 0:
+            count = received.pop(key, 0)
+            if count == 0:
                 found.report("unaudited_record", record.id, "No audit entry records it.")
-    for _, record_id, _ in received:
+            elif count > 1:
+                found.report("doubled_receipt", record.id, "More than one audit entry records it.")
+    for stream, record_id, _ in received:
         found.report("missing_record", record_id, "An audit entry names it, and the store does not hold it.")
-        found.damaged.append(record_id)
+        if stream in STOPPING:
+            found.damaged.append(record_id)
 
 
 def _explain_removals(provider: MemoryProvider, scope: str, found: Inspection) -> None:

@@ -105,10 +105,8 @@ def take_snapshot(repository: Repository) -> Snapshot:
 
 def list_threads(rows: Iterable[Comment]) -> Iterator[list[Comment]]:
     """The comments of each thread, its root first."""
-    for _, thread in groupby(rows, key=lambda row: row.thread_id):
-        comments = list(thread)
-        if comments[0].is_root:
-            yield comments
+    for _, comments in groupby(rows, key=lambda row: row.thread_id):
+        yield list(comments)
 
 
 def take(threads: Iterator[list[Comment]]) -> list[list[Comment]]:

@@ -211,6 +211,7 @@ def test_a_comment_without_a_build_belongs_to_the_newest_known_when_it_was_writt
         ({"login": "a", "githubId": 1}, {"login": "b", "githubId": 2}, {"login": "a", "githubId": 1}),
         ({"login": "a"}, {"login": "a", "githubId": 1}, {"login": "a", "githubId": 1}),
         (None, {"login": "a"}, {"login": "a"}),
+        ({"login": "ghost", "githubId": 10137}, {"login": "a", "githubId": 1}, {"login": "a", "githubId": 1}),
     ],
 )
 def test_an_author_with_an_id_stays(
@@ -264,6 +265,19 @@ def test_a_refused_message_leaves_nothing_behind(learning_repository: Repository
     assert the_comment(learning_repository, item).body == item["body"]
     assert Step.objects.get(kind=Step.Kind.IMPORT).version == before
     assert not Step.objects.filter(kind=Step.Kind.REDACT).exists()
+
+
+def test_a_message_is_stored_whole_or_not_at_all(
+    repository: Repository, make_item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("hub_learning.actions.comments._follow_up", fail)
+    with pytest.raises(RuntimeError):
+        send(repository, make_item())
+    assert not Comment.objects.exists()
+    assert not AnalyticsEvent.objects.exists()
 
 
 def test_a_big_message_takes_few_statements(

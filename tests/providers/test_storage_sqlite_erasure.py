@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,27 +44,38 @@ def files_with_text(data: Path, mark: str = "") -> list[str]:
 
 
 @contextmanager
-def open_reader(data: Path) -> Iterator[None]:
-    """Another process that reads, and stays in its read transaction until the block ends."""
+def other_process(data: Path, statement: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the store open, in a read transaction if it says BEGIN, until the block ends."""
     program = f"""
 import apsw
 connection = apsw.Connection({str(data / DATABASE)!r})
-connection.execute("BEGIN")
+connection.execute({statement!r})
 connection.execute("SELECT count(*) FROM rows").fetchall()
-print("reading", flush=True)
+print("open", flush=True)
 input()
-connection.execute("COMMIT")
 connection.close()
 """
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
-        assert reader.stdout is not None
-        assert reader.stdout.readline() == "reading\n"
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
         try:
-            yield
+            yield other
         finally:
-            reader.communicate("\n", timeout=30)
-    assert reader.returncode == 0
+            other.communicate("\n", timeout=30)
+
+
+def reader(data: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    return other_process(data, "BEGIN")
+
+
+def bystander(data: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    """It reads nothing now, and keeps the write-ahead log from being removed when others close."""
+    return other_process(data, "SELECT 1")
+
+
+def is_waiting(provider: SqliteProvider) -> bool:
+    return "waits to be purged" in provider.health()["detail"]
 
 
 def test_no_file_holds_redacted_text(tmp_path: Path) -> None:
@@ -98,55 +109,65 @@ def test_a_reader_delays_erasure_until_the_sweep(tmp_path: Path) -> None:
     provider = SqliteProvider(tmp_path / "data")
     events = comments([200, 20_000])
     store(provider, events)
-    with open_reader(tmp_path / "data"):
-        redact(provider, events[0])
-        # The checkpoint could not empty the write-ahead log, and the database still has the page as it was.
-        assert files_with_text(tmp_path / "data", "-0 ") == [DATABASE]
-        assert "waits to be purged" in provider.health()["detail"]
-        assert provider.sweep() is False
-    assert "waits to be purged" in SqliteProvider(tmp_path / "data").health()["detail"]
-    assert SqliteProvider(tmp_path / "data").sweep() is True
-    assert "waits" not in provider.health()["detail"]
-    redact(provider, events[1], 2)
-    assert files_with_text(tmp_path / "data") == []
+    with bystander(tmp_path / "data"):
+        with reader(tmp_path / "data"):
+            redact(provider, events[0])
+            # The checkpoint could not empty the write-ahead log, and the database still has the page as it was.
+            assert files_with_text(tmp_path / "data", "-0 ") == [DATABASE]
+            assert is_waiting(provider)
+            assert provider.sweep() is False
+        assert is_waiting(SqliteProvider(tmp_path / "data"))
+        assert SqliteProvider(tmp_path / "data").sweep() is True
+        assert not is_waiting(provider)
+        assert files_with_text(tmp_path / "data", "-0 ") == []
+        redact(provider, events[1], 2)
+        assert files_with_text(tmp_path / "data") == []
+    assert provider.sweep() is True
 
 
 def test_a_later_write_finishes_erasure(tmp_path: Path) -> None:
-    """Beside another reader that came later, which keeps the write-ahead log alive."""
     provider = SqliteProvider(tmp_path / "data")
     (event,) = comments([200])
     store(provider, [event])
-    with open_reader(tmp_path / "data"):
+    with bystander(tmp_path / "data"):
+        with reader(tmp_path / "data"):
+            redact(provider, event)
+            provider.append_records(SAMPLES.scope, "audit", [], [SAMPLES.audit("recall", 1)])
+            assert files_with_text(tmp_path / "data") != []
+        assert is_waiting(provider)
+        provider.append_records(SAMPLES.scope, "audit", [], [SAMPLES.audit("recall", 2)])
+        assert files_with_text(tmp_path / "data") == []
+        assert not is_waiting(provider)
+        provider.append_records(SAMPLES.scope, "audit", [], [SAMPLES.audit("recall", 3)])
+        # The mark is cleared: a log that is filled again holds nothing that was removed.
+        assert (tmp_path / "data" / f"{DATABASE}-wal").stat().st_size > 0
+        assert not is_waiting(provider)
+
+
+def test_a_reader_that_was_killed_leaves_the_mark(tmp_path: Path) -> None:
+    provider = SqliteProvider(tmp_path / "data")
+    (event,) = comments([200])
+    store(provider, [event])
+    with reader(tmp_path / "data") as other:
         redact(provider, event)
-        assert files_with_text(tmp_path / "data") != []
-    assert "waits to be purged" in provider.health()["detail"]
-    provider.append_records(SAMPLES.scope, "audit", [], [SAMPLES.audit("recall", 1)])
-    assert "waits" not in provider.health()["detail"]
+        other.kill()
+    assert files_with_text(tmp_path / "data") != []
+    assert is_waiting(provider)
+    assert provider.sweep() is True
     assert files_with_text(tmp_path / "data") == []
 
 
 def test_the_write_ahead_log_is_emptied_while_another_connection_stays_open(tmp_path: Path) -> None:
     """What the checkpoint itself does: the last connection to close would remove the file anyway."""
     provider = SqliteProvider(tmp_path / "data")
-    (event,) = comments([200])
-    store(provider, [event])
-    program = f"""
-import apsw
-connection = apsw.Connection({str(tmp_path / "data" / DATABASE)!r})
-connection.execute("SELECT count(*) FROM rows").fetchall()
-print("open", flush=True)
-input()
-"""
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "open\n"
-        provider.append_records(SAMPLES.scope, "events", comments([200, 300]), [])
+    events = comments([200, 300])
+    store(provider, events[:1])
+    with bystander(tmp_path / "data"):
+        provider.append_records(SAMPLES.scope, "events", events, [])
         assert f"{DATABASE}-wal" in files_with_text(tmp_path / "data")
-        for n, each in enumerate(comments([200, 300])):
-            redact(provider, each, n)
+        for n, event in enumerate(events):
+            redact(provider, event, n)
         assert files_with_text(tmp_path / "data") == []
-        other.communicate("\n", timeout=30)
 
 
 def test_a_backup_keeps_its_own_text(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ from providers.storage.sqlite.files import StoreFiles
 data = Path({str(tmp_path / "a" / "data")!r})
 os.umask({umask})
 with writing(StoreFiles(data), 1000) as connection:
-    connection.execute("INSERT INTO scopes VALUES (1, 'x', 0)")
+    connection.execute("INSERT INTO scopes VALUES (1, 'x', 0, 0)")
     print(*(f"{{entry.name}}={{entry.lstat().st_mode & 0o7777:o}}" for entry in sorted(data.iterdir())))
 """
     found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout

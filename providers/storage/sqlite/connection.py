@@ -60,10 +60,11 @@ def writing(files: StoreFiles, busy_timeout_ms: int) -> Iterator[apsw.Connection
                 migrate(connection)
             connection.execute("BEGIN IMMEDIATE")
             files.exist()
+            _clear_mark(connection)
             yield connection
-            pending = is_purge_pending(connection)
+            marked = _is_marked(connection)
             _commit(connection)
-            if pending:
+            if marked:
                 purge(connection)
             # The write is stored, whatever closing meets.
             with suppress(apsw.Error):
@@ -84,8 +85,8 @@ def storage_errors(outcome: str) -> Iterator[None]:
 
 
 def is_purge_pending(connection: apsw.Connection) -> bool:
-    """Whether text that a redaction removed may still stand in the write-ahead log."""
-    return bool(connection.execute("SELECT requested > done FROM purge").get)
+    """Whether text that a redaction removed may still stand in the write-ahead log: there is a mark, and a log."""
+    return _is_marked(connection) and not _is_log_empty(connection)
 
 
 def request_purge(connection: apsw.Connection) -> None:
@@ -94,18 +95,31 @@ def request_purge(connection: apsw.Connection) -> None:
 
 
 def purge(connection: apsw.Connection) -> bool:
-    """Empty the write-ahead log, then clear the mark. False when a reader or the disk prevents it: the mark stays.
+    """Write everything back to the database and empty the write-ahead log, waiting at most `PURGE_WAIT`.
 
-    The mark counts, because another process may remove text between the checkpoint and the clearing.
+    False when a reader or the disk prevents it. The mark stays in any case; the next write clears it.
     """
-    requested = connection.execute("SELECT requested FROM purge").get
     try:
         connection.set_busy_handler(_wait_until(time.monotonic() + PURGE_WAIT))
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        connection.execute("UPDATE purge SET done = max(done, ?)", (requested,))
     except apsw.Error:
         return False
     return True
+
+
+def _clear_mark(connection: apsw.Connection) -> None:
+    """Clear the mark where it has become void. Inside a write transaction nobody else can fill an empty log again."""
+    if _is_marked(connection) and _is_log_empty(connection):
+        connection.execute("UPDATE purge SET done = requested")
+
+
+def _is_marked(connection: apsw.Connection) -> bool:
+    return bool(connection.execute("SELECT requested > done FROM purge").get)
+
+
+def _is_log_empty(connection: apsw.Connection) -> bool:
+    status = look_at(connection.filename_wal)
+    return status is None or status.st_size == 0
 
 
 def copy_database(source: apsw.Connection, target: Path) -> None:

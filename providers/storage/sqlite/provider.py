@@ -23,7 +23,6 @@ from learning_core.provider import (
     Record,
     Row,
     Stream,
-    advance_redacted,
     check_redacted_copy,
 )
 from providers.storage.fields import read_fields
@@ -34,14 +33,13 @@ from providers.storage.sqlite.schema import POSITION_MASK
 from providers.storage.sqlite.writing import (
     append,
     check_latest_version,
+    count_redaction,
     find_row,
     load_heads,
     open_scope,
     prepare,
     read_data,
-    read_head,
     replace_row,
-    save_head,
 )
 
 BUSY_TIMEOUT_MS: Final = 60_000
@@ -193,8 +191,9 @@ class SqliteProvider:
                 reason = check_redacted_copy(stored, copy)
                 if reason is not None:
                     raise Conflict(f"The event {record.id} is not redacted: {reason}.", record_id=record.id)
-                replace_row(connection, row.key, record, read_fields("events", record.data))
-                save_head(connection, row.head, advance_redacted(read_head(connection, row.head), record.digest))
+                fields = read_fields("events", record.data)
+                replace_row(connection, row.key, record, fields)
+                count_redaction(connection, key, fields.groups[0], record.digest)
                 request_purge(connection)
             append(connection, key, entries)
 

@@ -90,7 +90,7 @@ def _condition(column: str, *, one: bool) -> str:
     values = f"= :{column}" if one else f"IN (SELECT value FROM json_each(:{column}))"  # noqa: S608
     if column != "head":
         return f"{column} {values}"
-    return f"head {'=' if one else 'IN'} (SELECT key FROM heads WHERE scope = :scope AND name {values})"  # noqa: S608
+    return f"head {'=' if one else 'IN'} (SELECT number FROM heads WHERE scope = :scope AND name {values})"  # noqa: S608
 
 
 def find_keys(

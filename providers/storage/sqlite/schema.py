@@ -2,8 +2,10 @@
 
 `rows` holds the rows of all streams and scopes. A row's `key` is its scope's key and its position in that scope in one
 integer, so that every index ends in (scope, position) at no cost and a read by position is a range of keys. `head`
-names the row's primary group by its key in `heads`, which is far smaller than the group's name. The other columns
-repeat what a query may filter by; what is read is always `canonical`.
+names the row's primary group by its number in the scope's `heads`, which is far smaller than the group's name. The
+other columns repeat what a query may filter by; what is read is always `canonical`.
+
+`purge` counts the redactions, and up to which of them the write-ahead log was known to hold none of the removed text.
 """
 
 from __future__ import annotations
@@ -39,18 +41,19 @@ MIGRATIONS: Final[list[str]] = [
     CREATE TABLE scopes (
         key INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
-        last_position INTEGER NOT NULL
+        last_position INTEGER NOT NULL,
+        last_head INTEGER NOT NULL
     ) STRICT;
     CREATE TABLE heads (
-        key INTEGER PRIMARY KEY,
         scope INTEGER NOT NULL,
         name TEXT NOT NULL,
+        number INTEGER NOT NULL,
         count INTEGER NOT NULL,
         chain BLOB NOT NULL,
         redacted INTEGER NOT NULL,
-        redacted_xor BLOB NOT NULL
-    ) STRICT;
-    CREATE UNIQUE INDEX heads_by_name ON heads (scope, name);
+        redacted_xor BLOB NOT NULL,
+        PRIMARY KEY (scope, name)
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE rows (
         key INTEGER PRIMARY KEY,
         scope INTEGER NOT NULL,

@@ -14,7 +14,7 @@ import apsw
 import orjson
 
 from learning_core.errors import Conflict, Damaged, HeadMoved
-from learning_core.provider import EMPTY_HEAD, MEMORIES, Head, Record, advance
+from learning_core.provider import EMPTY_HEAD, MEMORIES, Head, Record, advance, advance_redacted
 from providers.storage.fields import Fields, read_fields
 from providers.storage.sqlite.queries import scope_key
 from providers.storage.sqlite.schema import POSITION_BITS, STREAM_NUMBERS
@@ -31,10 +31,9 @@ class Entry(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """A row as it stands: its key, its primary group's key, whether it lost its payload, and its bytes."""
+    """A row as it stands: its key, whether it lost its payload, and its bytes."""
 
     key: int
-    head: int
     redacted: bool
     canonical: bytes
 
@@ -48,7 +47,9 @@ def open_scope(connection: apsw.Connection, scope: str, expected: Mapping[str, H
     """The scope's key, made where it is new. Raises `HeadMoved` unless the expected heads are the current ones."""
     key = scope_key(connection, scope)
     if key is None:
-        key = connection.execute("INSERT INTO scopes (name, last_position) VALUES (?, 0) RETURNING key", (scope,)).get
+        key = connection.execute(
+            "INSERT INTO scopes (name, last_position, last_head) VALUES (?, 0, 0) RETURNING key", (scope,)
+        ).get
     found = load_heads(connection, key, expected)
     for group, head in expected.items():
         if head != (found[group][1] if group in found else EMPTY_HEAD):
@@ -61,11 +62,11 @@ def append(connection: apsw.Connection, scope: int, entries: Sequence[Entry]) ->
     new = _leave_out_stored(connection, scope, entries)
     if not new:
         return
-    last = connection.execute("SELECT last_position FROM scopes WHERE key = ?", (scope,)).get
-    heads = _advance_heads(connection, scope, new)
-    first = (scope << POSITION_BITS | last) + 1
-    connection.executemany(_INSERT, _rows(scope, first, heads, new))
-    connection.execute("UPDATE scopes SET last_position = ? WHERE key = ?", (last + len(new), scope))
+    position, last_head = connection.execute(_LAST, (scope,)).get
+    numbers = _advance_heads(connection, scope, last_head, new)
+    first = (scope << POSITION_BITS | position) + 1
+    connection.executemany(_INSERT, _rows(scope, first, numbers, new))
+    connection.execute(_SAVE_LAST, (position + len(new), max(last_head, *numbers.values()), scope))
 
 
 def check_latest_version(connection: apsw.Connection, scope: int, record: Record, previous_digest: str | None) -> None:
@@ -83,7 +84,7 @@ def find_row(connection: apsw.Connection, scope: int, stream: str, record_id: st
     found = connection.execute(_ROW, (scope, STREAM_NUMBERS[stream], record_id, version)).fetchone()
     if found is None:
         raise Conflict(f"No record {record_id} is stored.", record_id=record_id)
-    return StoredRow(found[0], found[1], bool(found[2]), found[3])
+    return StoredRow(found[0], bool(found[1]), found[2])
 
 
 def replace_row(connection: apsw.Connection, key: int, record: Record, fields: Fields) -> None:
@@ -92,25 +93,21 @@ def replace_row(connection: apsw.Connection, key: int, record: Record, fields: F
 
 
 def load_heads(connection: apsw.Connection, scope: int, groups: Iterable[str]) -> dict[str, tuple[int, Head]]:
-    """The key and head of each named group that has rows."""
+    """The number and head of each named group that has rows."""
     found = {}
     for names in _chunks(groups):
-        for key, name, count, chain, redacted, redacted_xor in connection.execute(_HEADS, (scope, json.dumps(names))):
-            found[name] = (key, Head(count, chain.hex(), redacted, redacted_xor.hex()))
+        for number, name, count, chain, redacted, redacted_xor in connection.execute(
+            _HEADS, (scope, json.dumps(names))
+        ):
+            found[name] = (number, Head(count, chain.hex(), redacted, redacted_xor.hex()))
     return found
 
 
-def save_head(connection: apsw.Connection, key: int, head: Head) -> None:
-    """Store the new value of a head that exists."""
-    connection.execute(_UPDATE_HEAD, (*_head_columns(head), key))
-
-
-def read_head(connection: apsw.Connection, key: int) -> Head:
-    """The head with this key."""
-    count, chain, redacted, redacted_xor = connection.execute(
-        "SELECT count, chain, redacted, redacted_xor FROM heads WHERE key = ?", (key,)
-    ).get
-    return Head(count, chain.hex(), redacted, redacted_xor.hex())
+def count_redaction(connection: apsw.Connection, scope: int, group: str, digest: str) -> None:
+    """Advance a group's head for one of its events that loses its payload."""
+    number, head = load_heads(connection, scope, [group])[group]
+    after = advance_redacted(head, digest)
+    connection.execute(_SAVE_HEAD, (scope, group, number, *_head_columns(after)))
 
 
 def read_data(record_id: str, canonical: bytes) -> Any:
@@ -135,7 +132,7 @@ def _leave_out_stored(connection: apsw.Connection, scope: int, entries: Sequence
         if stream != MEMORIES:
             for record_id in list(_find_stored(connection, scope, stream, group)):
                 del group[record_id]
-    return [entry for group in given.values() for entry in group.values()]
+    return [entry for entry in entries if given[entry.stream].get(entry.record.id) is entry]
 
 
 def _find_stored(connection: apsw.Connection, scope: int, stream: str, entries: Mapping[str, Entry]) -> Iterator[str]:
@@ -150,25 +147,24 @@ def _other_digest(record_id: str) -> Conflict:
     return Conflict(f"The store holds a different record under the ID {record_id}.", record_id=record_id)
 
 
-def _advance_heads(connection: apsw.Connection, scope: int, entries: Sequence[Entry]) -> dict[str, int]:
-    """Advance the heads of all groups of these rows; returns the groups' keys."""
+def _advance_heads(connection: apsw.Connection, scope: int, last: int, entries: Sequence[Entry]) -> dict[str, int]:
+    """Advance the heads of all groups of these rows, numbering new ones behind `last`; returns the groups' numbers."""
     names = {group for entry in entries for group in entry.fields.groups}
     found = load_heads(connection, scope, names)
-    keys = {name: key for name, (key, _) in found.items()}
+    numbers = {name: number for name, (number, _) in found.items()}
     heads = {name: head for name, (_, head) in found.items()}
-    next_key = (connection.execute("SELECT max(key) FROM heads").get or 0) + 1
     for _, record, fields in entries:
         for group in fields.groups:
             heads[group] = advance(heads.get(group, EMPTY_HEAD), record.digest, redacted=fields.redacted)
-            if group not in keys:
-                keys[group] = next_key
-                next_key += 1
-    rows = ((keys[name], scope, name, *_head_columns(head)) for name, head in heads.items())
+            if group not in numbers:
+                last += 1
+                numbers[group] = last
+    rows = ((scope, name, numbers[name], *_head_columns(head)) for name, head in heads.items())
     connection.executemany(_SAVE_HEAD, rows)
-    return keys
+    return numbers
 
 
-def _rows(scope: int, first: int, heads: Mapping[str, int], entries: Sequence[Entry]) -> Iterator[tuple[Any, ...]]:
+def _rows(scope: int, first: int, numbers: Mapping[str, int], entries: Sequence[Entry]) -> Iterator[tuple[Any, ...]]:
     for key, (stream, record, fields) in enumerate(entries, first):
         yield (
             key,
@@ -176,7 +172,7 @@ def _rows(scope: int, first: int, heads: Mapping[str, int], entries: Sequence[En
             STREAM_NUMBERS[stream],
             record.id,
             fields.version,
-            heads[fields.groups[0]],
+            numbers[fields.groups[0]],
             *fields[2:9],
             fields.redacted,
             record.canonical,
@@ -198,7 +194,7 @@ _REPLACE: Final = """
     UPDATE rows SET time = ?, type = ?, parent = ?, comment_id = ?, operation = ?, state = ?, theme = ?, redacted = ?,
     canonical = ? WHERE key = ?"""
 _ROW: Final = """
-    SELECT key, head, redacted, canonical FROM rows
+    SELECT key, redacted, canonical FROM rows
     WHERE scope = ? AND stream = ? AND id = ? AND version = ?"""
 _LATEST_VERSION: Final = """
     SELECT version, canonical FROM rows WHERE scope = ? AND stream = ? AND id = ? ORDER BY version DESC LIMIT 1"""
@@ -206,10 +202,11 @@ _STORED: Final = """
     SELECT id, canonical FROM rows INDEXED BY rows_by_id
     WHERE scope = ? AND stream = ? AND id IN (SELECT value FROM json_each(?))"""
 _HEADS: Final = """
-    SELECT key, name, count, chain, redacted, redacted_xor FROM heads INDEXED BY heads_by_name
+    SELECT number, name, count, chain, redacted, redacted_xor FROM heads
     WHERE scope = ? AND name IN (SELECT value FROM json_each(?))"""
 _SAVE_HEAD: Final = """
     INSERT INTO heads VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (key) DO UPDATE SET count = excluded.count, chain = excluded.chain, redacted = excluded.redacted,
-    redacted_xor = excluded.redacted_xor"""
-_UPDATE_HEAD: Final = "UPDATE heads SET count = ?, chain = ?, redacted = ?, redacted_xor = ? WHERE key = ?"
+    ON CONFLICT (scope, name) DO UPDATE SET count = excluded.count, chain = excluded.chain,
+    redacted = excluded.redacted, redacted_xor = excluded.redacted_xor"""
+_LAST: Final = "SELECT last_position, last_head FROM scopes WHERE key = ?"
+_SAVE_LAST: Final = "UPDATE scopes SET last_position = ?, last_head = ? WHERE key = ?"

@@ -143,6 +143,8 @@ def test_problems(text: str, theme: str) -> None:
         ),
         *("I've added a unit test.", "Added a docstring.", "We already renamed this method.", "I'll add a test."),
         *("Is this used?", "Why is this needed?", "Who wrote the docs?", "Does the contrast pass?", "What is a const?"),
+        *("Why is the contrast too low?", "Did you add a test?", "Do we have a docstring?"),
+        "You should know that I looked at the whole page and at its contrast.",
         *("Not a typo.", "I don't see a typo.", "The spacing is not too tight.", "This is not a race condition."),
         *(
             "Note to self: add a test.",
@@ -260,12 +262,20 @@ def test_three_labels_at_most_and_the_problems_first() -> None:
     assert {observation for _, observation in found} == {PROBLEM}
 
 
+def test_a_problem_comes_before_praise() -> None:
+    assert hear("Nice focus ring! Please check the contrast.") == [
+        ("color-contrast", PROBLEM),
+        ("focus-visible", STRENGTH),
+    ]
+
+
 def test_the_longest_phrase_wins_where_themes_overlap() -> None:
     assert hear("Please add a test for the empty cart.") == [("test-edge-cases", PROBLEM)]
 
 
 def test_one_label_for_a_theme() -> None:
     assert hear("The contrast is too low. The contrast of the footer is too low too.") == [("color-contrast", PROBLEM)]
+    assert hear("Nice contrast in the title. The contrast of the footer is too low.") == [("color-contrast", PROBLEM)]
 
 
 # Any text ------------------------------------------------------------------------------------------------------------

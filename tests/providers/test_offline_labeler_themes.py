@@ -97,6 +97,7 @@ def test_word_lists_and_cues_are_shared_with_ours(tmp_path: Path) -> None:
     )
     assert hear("There is no small cart.", themes) == [("cart", "problem")]
     assert hear("Gimme basket wording.", themes) == [("cart", "problem")]
+    assert hear("Please check the basket wording.", themes) == [("cart", "problem")]
 
 
 GERMAN = """
@@ -135,6 +136,7 @@ def test_another_language_is_a_themes_file(tmp_path: Path, text: str, observatio
         ("छोटा बटन", "यह छोटा बटन है"),
         ("تباين ضعيف", "هناك تباين ضعيف؟؟ هنا"),
         ("e\u0301cart trop petit", "Un écart trop petit gêne"),
+        ("écart trop petit", "Un e\u0301cart trop petit gêne"),
     ],
 )
 def test_any_script(tmp_path: Path, phrase: str, text: str) -> None:

@@ -1,7 +1,7 @@
 """A complete comment log from the Hub's rows: what the import step gives to the learning store.
 
-One statement reads everything, so the log is one moment of the repository however long writing it takes. No file
-holds it. Threads whose root comment never arrived are left out.
+One statement reads all that can change, so the log is one moment of the repository however long writing it takes. No
+file holds it. Threads whose root comment never arrived are left out.
 
 Source: design.md, section 4, "Hub comment log".
 """
@@ -9,7 +9,7 @@ Source: design.md, section 4, "Hub comment log".
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby, islice
@@ -17,7 +17,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from hub_learning.models import Comment, Repository
+from hub_learning.models import Build, Comment, Repository
 from learning_core.timestamps import format_instant
 
 THREADS_PER_PAGE = 200
@@ -63,12 +63,13 @@ class Snapshot:
         page = take(threads)
         while True:
             following = take(threads)
+            builds = load_builds(page)
             yield {
                 "action": "list_comments",
                 "cursor": str(number) if number else None,
                 "hasMore": bool(following),
                 "nextCursor": str(number + 1) if following else None,
-                "comments": [describe_root(rows[0], len(rows) - 1) for rows in page],
+                "comments": [describe_root(rows[0], builds, len(rows) - 1) for rows in page],
             }
             for rows in page:
                 if len(rows) > 1:
@@ -86,9 +87,9 @@ class Snapshot:
 
     def _rows(self) -> Iterator[Comment]:
         # The order is that of an index: a sort would put comment text into the database's temporary files.
-        rows = Comment.objects.filter(repository=self.repository).select_related("thread__build__prototype")
+        rows = Comment.objects.filter(repository=self.repository).select_related("thread")
         for row in rows.order_by("thread_id", "-is_root", "created_at", "pk").iterator(chunk_size=500):
-            if row.thread.build is None:
+            if row.thread.build_id is None:
                 continue
             if row.dirty:
                 self.carried[row.pk] = row.version
@@ -114,12 +115,16 @@ def take(threads: Iterator[list[Comment]]) -> list[list[Comment]]:
     return list(islice(threads, THREADS_PER_PAGE))
 
 
-def describe_root(row: Comment, replies: int) -> dict[str, Any]:
+def load_builds(page: Iterable[list[Comment]]) -> dict[int, Build]:
+    """The builds that a page's threads are pinned to. They never change, so they may be read after the comments."""
+    ids = {rows[0].thread.build_id or 0 for rows in page}
+    return {build.pk: build for build in Build.objects.filter(pk__in=ids).select_related("prototype")}
+
+
+def describe_root(row: Comment, builds: Mapping[int, Build], replies: int) -> dict[str, Any]:
     """A root comment as the log lists it."""
     thread = row.thread
-    build = thread.build
-    if build is None:
-        raise ValueError("a thread without a build is in no snapshot")
+    build = builds[thread.build_id or 0]
     return {
         **describe_comment(row),
         "prototypeId": build.prototype.prototype_id,

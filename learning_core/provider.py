@@ -41,6 +41,7 @@ REQUIRED_CAPABILITIES = (
 REDACTION = "observation.redact"
 HEADS = "integrity.head"
 REPAIR = "integrity.repair"
+INDEX = "integrity.index"
 
 POLICY_OPERATIONS = ("grant.add", "grant.withdraw", "identity.adopt", "damage.mark", "damage.clear", "reanchor")
 """Audit operations whose entries also stand in the group `policy`: an operation that reads policy reads them all."""
@@ -199,6 +200,13 @@ class RepairingProvider(MemoryProvider, Protocol):
         expected: Mapping[str, Head] = {},
     ) -> None:
         """Put an intact record in the place of the damaged row with the same ID (and, for a memory, version)."""
+
+
+class IndexedProvider(MemoryProvider, Protocol):
+    """Capability `integrity.index`."""
+
+    def check_index(self, scope: str) -> Iterable[tuple[str, str]]:
+        """The stream and record ID of each stored row that a query would not find where its bytes belong."""
 
 
 # Rules that providers and readers share -------------------------------------------------------------------------------

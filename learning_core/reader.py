@@ -105,8 +105,19 @@ class Reader:
         return {episode: resolve_thread(records) if records else None for episode, records in found.items()}
 
     def all_threads(self) -> Iterator[Thread]:
-        """Every episode of the scope, 500 at a time, without keeping them."""
+        """Every episode of the scope, 500 at a time, without keeping them.
+
+        An episode that was lost takes its events along: no head covers all of them, so the import receipts do.
+        """
         ids = [record.id for _, record in self._rows("episodes", Query())]
+        received = {
+            item["id"]
+            for _, entry in self._rows("audit", Query(operations=("import",)))
+            for item in entry["records"]
+            if item["stream"] == "episodes"
+        }
+        for episode in received.symmetric_difference(ids):
+            raise Damaged(f"Episode {episode} is missing, or no import recorded it. Run verify.", record_id=episode)
         for start in range(0, len(ids), 500):
             for records in self._read_episodes(ids[start : start + 500]).values():
                 yield resolve_thread(records)
@@ -135,9 +146,9 @@ class Reader:
         def load() -> dict[str, list[tuple[int, CheckedRecord]]]:
             groups: dict[str, list[tuple[int, CheckedRecord]]] = {f"e:{episode}": [] for episode in ids}
             for row in self._rows("episodes", Query(ids=tuple(ids))):
-                groups[f"e:{row[1].id}"].append(row)
+                _add_row(groups, f"e:{row[1].id}", row)
             for row in self._rows("events", Query(groups=tuple(groups))):
-                groups[f"e:{row[1]['episodeId']}"].append(row)
+                _add_row(groups, f"e:{row[1]['episodeId']}", row)
             return groups
 
         return {group[2:]: records for group, records in self._read_groups(load, [f"e:{i}" for i in ids]).items()}
@@ -220,13 +231,21 @@ class Reader:
         except Damaged:
             return StatedVersion(raw)
 
-    def latest_memories(self) -> list[str]:
-        """The IDs of all learnings and proposals, by their newest version, oldest first."""
-        return [stated_id(raw) for raw in self.latest_bytes()]
+    def all_memories(self) -> dict[str, Memory]:
+        """Whole histories of all learnings and proposals, oldest first by their newest version."""
+        ids = [stated_id(raw) for raw in self.latest_bytes()]
+        found = self.memories(ids)
+        for memory in ids:
+            if memory not in found or len(found) < len(ids):
+                raise Damaged(f"Learning {memory} does not stand where its bytes belong. Run verify.", record_id=memory)
+        return found
 
     def latest_bytes(self) -> list[bytes]:
         """The newest version of each learning and proposal, unchecked, oldest first."""
-        return [raw for _, raw in self._raw_memories(MemoryQuery(latest=True)) if stated_id(raw)]
+        rows = [raw for _, raw in self._raw_memories(MemoryQuery(latest=True))]
+        if not all(stated_id(raw) for raw in rows):
+            raise Damaged("A stored learning states no ID. Run verify.")
+        return rows
 
     def theme_memories(self, themes: Sequence[str]) -> list[str]:
         """The IDs of all learnings and proposals of the themes."""
@@ -330,6 +349,16 @@ def compute_head(records: Iterable[CheckedRecord]) -> Head:
         if record.kind == "event" and is_redacted(record.data):
             head = advance_redacted(head, record.digest)
     return head
+
+
+def _add_row(groups: Mapping[str, list[tuple[int, CheckedRecord]]], group: str, row: tuple[int, CheckedRecord]) -> None:
+    """Put a row into its group. Raises `Damaged` for a row of a group that was not asked for."""
+    if group not in groups:
+        raise Damaged(
+            f"The stored {row[1].kind} {row[1].id} does not stand where its bytes belong. Run verify.",
+            record_id=row[1].id,
+        )
+    groups[group].append(row)
 
 
 def _is_row(row: Any) -> bool:

@@ -70,7 +70,7 @@ class StoreBase:
         return memory
 
     def _latest_records(self, reader: Reader) -> list[CheckedRecord]:
-        found = reader.memories(reader.latest_memories())
+        found = reader.all_memories()
         return [memory.latest for memory in found.values() if not memory.damaged]
 
     def _standings(

@@ -8,7 +8,7 @@ from learning_core.errors import LearningError
 from learning_core.evidence import Standing, cited_episodes
 from learning_core.identifiers import Principal
 from learning_core.policy import Policy
-from learning_core.provider import HEADS, HeadedProvider
+from learning_core.provider import HEADS, INDEX, HeadedProvider, IndexedProvider
 from learning_core.store.base import StoreBase, bulk_work
 from learning_core.workflows import verification
 
@@ -22,7 +22,7 @@ class CheckOperations(StoreBase):
         policy = reader.policy()
         counts = {"grants": len(policy.grants), "collections": len(reader.collections())}
         attention: list[dict[str, Any]] = [{"code": "damaged", "recordId": name} for name in policy.damage]
-        found = reader.memories(reader.latest_memories())
+        found = reader.all_memories()
         intact = [memory.latest for memory in found.values() if not memory.damaged]
         for state in ("proposed", "accepted", "rejected", "retired"):
             counts[state] = sum(1 for record in intact if record["state"] == state)
@@ -50,6 +50,8 @@ class CheckOperations(StoreBase):
             names = [*found.heads, "decided", "collections", "exports", "audit", "change"]
             heads = cast("HeadedProvider", self.provider).read_heads(self.scope, list(dict.fromkeys(names)))
             verification.compare_heads(found, heads)
+        if INDEX in self.manifest["capabilities"]:
+            verification.inspect_index(cast("IndexedProvider", self.provider).check_index(self.scope), found)
         self._verify_links(found)
         if anchor is not None:
             verification.compare_anchor(self._reader().audit(), anchor, found)
@@ -62,7 +64,7 @@ class CheckOperations(StoreBase):
         try:
             reader = self._reader()
             reader.policy()
-            for memory in reader.memories(reader.latest_memories()).values():
+            for memory in reader.all_memories().values():
                 cited = () if memory.damaged else cited_episodes(memory.latest)
                 verification.inspect_memory(memory, reader.threads(cited), found)
             for thread in reader.all_threads():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from learning_core.audit import Plan
-from learning_core.errors import NotPermitted
+from learning_core.errors import Damaged, NotPermitted
 from learning_core.evidence import cited_episodes, stated_outline
 from learning_core.identifiers import Principal
 from learning_core.provider import Head
@@ -42,7 +42,7 @@ class DecisionOperations(StoreBase):
         """
         reader = self._reader()
         policy = self._policy_for(reader, "review")
-        found = reader.memories(reader.latest_memories() if ids is None else ids)
+        found = reader.all_memories() if ids is None else reader.memories(ids)
         at = self._clock()
         rows = []
         intact = [memory.latest for memory in found.values() if not memory.damaged]
@@ -158,8 +158,8 @@ class DecisionOperations(StoreBase):
         record = self._change(plan)
         try:
             return self.show(record.id)
-        except NotPermitted:
-            # The decision stands; review may not read what it decided on (any more).
+        except (NotPermitted, Damaged):
+            # The decision stands; what it decided on may not, or cannot, be read (any more).
             members = ("id", "state", "version", "contentDigest", "reviewDigest")
             return {"memory": {name: record[name] for name in members} | {"withheld": True}}
 

@@ -1,7 +1,7 @@
 """Re-check everything a store holds, in one pass a stream, and report each problem.
 
 1. Each row is a valid record of its scope, at a position of its own; positions have no gaps.
-2. Each group's rows add up to its head.
+2. Each group's rows add up to its head, and a provider that keeps an index finds each row where its bytes belong.
 3. Every record stands in exactly one receipt, and every receipt names a record that is there; a redacted event has a
    receipt of its removal, and an event with such a receipt has no text.
 4. Threads resolve, learnings' histories are intact, and their references are what storage says.
@@ -109,6 +109,14 @@ def compare_heads(found: Inspection, heads: Mapping[str, Head]) -> None:
             found.report("head_mismatch", group, "The rows of this group do not add up to its head.")
             if group == "policy" or group.startswith("e:"):
                 found.damaged.append(group.removeprefix("e:"))
+
+
+def inspect_index(misplaced: Iterable[tuple[str, str]], found: Inspection) -> None:
+    """Report each row that a query would not find: an operation that looks for it reads too little."""
+    for stream, record_id in misplaced:
+        found.report("misplaced", record_id, f"Queries do not find this row of {stream} where its bytes belong.")
+        if stream in STOPPING:
+            found.damaged.append(record_id)
 
 
 def inspect_memory(memory: Memory, threads: Mapping[str, Thread | None], found: Inspection) -> None:

@@ -12,6 +12,7 @@ from learning_core.errors import Conflict, InvalidArgument, LearningError, NotFo
 from learning_core.provider import (
     EMPTY_HEAD,
     HEADS,
+    INDEX,
     MEMORIES,
     REDACTION,
     REPAIR,
@@ -26,6 +27,7 @@ from learning_core.provider import (
     check_redacted_copy,
 )
 from providers.storage.fields import read_fields
+from providers.storage.sqlite.checking import find_misplaced
 from providers.storage.sqlite.connection import copy_database, is_purge_pending, purge, reading, request_purge, writing
 from providers.storage.sqlite.files import StoreFiles
 from providers.storage.sqlite.queries import KEYS_AT_ONCE, find_keys, read_page, scope_key
@@ -67,7 +69,7 @@ class SqliteProvider:
             "name": "sqlite",
             "version": "1",
             "contracts": ["v1"],
-            "capabilities": [*REQUIRED_CAPABILITIES, REDACTION, HEADS, REPAIR],
+            "capabilities": [*REQUIRED_CAPABILITIES, REDACTION, HEADS, REPAIR, INDEX],
             "storage": {"kind": "file", "erasure": "overwritten", "location": str(self._files.database)},
             "sendsTo": [],
         }
@@ -122,6 +124,17 @@ class SqliteProvider:
                 page, taken = read_page(connection, keys)
             keys = keys[taken:]
             yield from page
+
+    def check_index(self, scope: str) -> Iterator[tuple[str, str]]:
+        """The stream and record ID of each row that a query would not find where its bytes belong."""
+        after: int | None = 0
+        while after is not None:
+            with reading(self._files, self._busy_timeout_ms) as connection:
+                key = None if connection is None else scope_key(connection, scope)
+                if connection is None or key is None:
+                    return
+                misplaced, after = find_misplaced(connection, key, after)
+            yield from misplaced
 
     # Writing ----------------------------------------------------------------------------------------------------------
 

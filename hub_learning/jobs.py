@@ -106,7 +106,7 @@ def import_comments(repository: Repository, step: Step, run: LearningRun) -> boo
     taken = snapshot.take_snapshot(repository)
     importer = parse_principal(repository.enabled_by, assurance="authenticated")
     result = stores.open_store(repository).import_comments(
-        importer, taken.read(), redact_deleted=True, repository=repository.pk
+        importer, taken.open(), redact_deleted=True, repository=repository.pk
     )
     Repository.objects.filter(pk=repository.pk).update(captured_at=taken.captured_at)
     clear_dirty(taken.carried)

@@ -8,12 +8,13 @@ Source: design.md, section 4, "Hub comment log".
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.utils import timezone
 
@@ -36,9 +37,9 @@ class Snapshot:
         """Derived from the repository and the time of capture, so a repeat of the same capture is the same snapshot."""
         return f"hub-{self.repository.pk}-{format_instant(self.captured_at)}"
 
-    def read(self) -> bytes:
-        """The log."""
-        return b"".join(self.chunks())
+    def open(self) -> BinaryIO:
+        """The log as a file that is written while it is read."""
+        return io.BufferedReader(_ChunkReader(self.chunks()))
 
     def chunks(self) -> Iterator[bytes]:
         """The log, a page at a time, made while the rows are read."""
@@ -94,6 +95,27 @@ class Snapshot:
             if row.dirty:
                 self.carried[row.pk] = row.version
             yield row
+
+
+class _ChunkReader(io.RawIOBase):
+    """A file over chunks."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            try:
+                self._rest = next(self._chunks)
+            except StopIteration:
+                return 0
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
 
 
 def take_snapshot(repository: Repository) -> Snapshot:

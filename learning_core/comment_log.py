@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from learning_core import schemas
 from learning_core.canonical import digest, proven_digest
 from learning_core.errors import InvalidLog, InvalidRecord
 from learning_core.identity import has_stable_id
-from learning_core.json_stream import ARRAY, read_object
+from learning_core.json_stream import ARRAY, Source, read_object
 from learning_core.records import check_valid
 from learning_core.timestamps import normalize
 
@@ -82,7 +81,7 @@ class Snapshot:
         return not self.gaps
 
 
-def read_snapshot(source: bytes | str | Path) -> Snapshot:
+def read_snapshot(source: Source) -> Snapshot:
     """Read a comment log, a page at a time. Raises `InvalidJson`, `InvalidRecord`, `InvalidLog`, `InvalidTimestamp`."""
     header: dict[str, Any] = {}
     pages = _Pages()

@@ -14,10 +14,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from learning_core.canonical import MAX_BYTES, check_parsed, decode_value
 from learning_core.errors import InvalidJson, InvalidRecord, NotFound
+
+Source: TypeAlias = bytes | str | Path | BinaryIO
+"""Where JSON text comes from: the text, a file's path, or an open binary file, which is closed at the end."""
 
 CHUNK_BYTES = 1 << 20
 ARRAY = object()
@@ -26,7 +29,7 @@ ARRAY = object()
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
-def read_object(source: bytes | str | Path, array: str) -> Iterator[tuple[str, Any]]:
+def read_object(source: Source, array: str) -> Iterator[tuple[str, Any]]:
     """The members of a JSON object as `(name, value)`, in their order; the array `array` is handed over item by item.
 
     It gives one pair with the value `ARRAY`, and then a pair an item. Raises `InvalidJson`, and `NotFound` for a file
@@ -36,7 +39,7 @@ def read_object(source: bytes | str | Path, array: str) -> Iterator[tuple[str, A
         yield from _Scanner(stream).members(array)
 
 
-def _open(source: bytes | str | Path) -> BinaryIO:
+def _open(source: Source) -> BinaryIO:
     if isinstance(source, Path):
         try:
             if source.stat().st_size > MAX_BYTES:
@@ -47,7 +50,7 @@ def _open(source: bytes | str | Path) -> BinaryIO:
     if isinstance(source, str):
         # A lone surrogate passes here and is refused where it stands.
         source = source.encode("utf-8", "surrogatepass")
-    return io.BytesIO(source)
+    return io.BytesIO(source) if isinstance(source, bytes) else source
 
 
 class _Scanner:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from learning_core.audit import Plan
 from learning_core.comment_log import Snapshot, read_snapshot
 from learning_core.identifiers import Principal
+from learning_core.json_stream import Source
 from learning_core.reader import Reader
 from learning_core.store.base import bulk_work
 from learning_core.store.removing import RemovalOperations
@@ -20,7 +20,7 @@ class CollectionOperations(RemovalOperations):
 
     @bulk_work()
     def import_comments(
-        self, by: Principal, log: bytes | str | Path, *, redact_deleted: bool = False, repository: int | None = None
+        self, by: Principal, log: Source, *, redact_deleted: bool = False, repository: int | None = None
     ) -> dict[str, Any]:
         """Import one comment log: all of it, or nothing.
 

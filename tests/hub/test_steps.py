@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from django.utils import timezone
@@ -137,7 +138,7 @@ def test_a_snapshot_is_a_complete_log(repository: Repository, make_item: MakeIte
     replies = [make_item(replyTo=roots[number]["id"], target=None, status=None) for number in (0, 0, 4)]
     orphan = make_item(replyTo="unknown")
     send(repository, *roots, *replies, orphan, delete(roots[1]))
-    log = parse_json(snapshot.take_snapshot(repository).read())
+    log = parse_json(snapshot.take_snapshot(repository).open().read())
     assert is_valid("hub-comment-log", log)
     lists = [page for page in log["pages"] if page["action"] == "list_comments"]
     assert [(page["cursor"], page["hasMore"], page["nextCursor"]) for page in lists] == [
@@ -154,7 +155,7 @@ def test_a_snapshot_is_a_complete_log(repository: Repository, make_item: MakeIte
 
 
 def test_a_snapshot_of_nothing_is_complete_too(repository: Repository) -> None:
-    log = parse_json(snapshot.take_snapshot(repository).read())
+    log = parse_json(snapshot.take_snapshot(repository).open().read())
     assert is_valid("hub-comment-log", log)
     assert [page["comments"] for page in log["pages"]] == [[]]
 
@@ -219,14 +220,14 @@ def test_a_comment_that_changes_during_the_import_stays_withheld(
     assert row is not None
     item = make_item(id=row.comment_id, createdAt=row.created_at.isoformat())
     send(learned, item | {"body": "Second.", "editedAt": LATER})
-    read = snapshot.Snapshot.read
+    open_log = snapshot.Snapshot.open
 
-    def read_then_edit(taken: snapshot.Snapshot) -> bytes:
-        log = read(taken)
+    def read_then_edit(taken: snapshot.Snapshot) -> BinaryIO:
+        log = io.BytesIO(open_log(taken).read())
         send(learned, item | {"body": "Third.", "editedAt": LATEST})
         return log
 
-    monkeypatch.setattr(snapshot.Snapshot, "read", read_then_edit)
+    monkeypatch.setattr(snapshot.Snapshot, "open", read_then_edit)
     step = Step.objects.get(kind=Step.Kind.IMPORT)
     jobs.run_step(step)
     assert stores.withheld_comments(learned) == {row.comment_id}
@@ -300,7 +301,7 @@ def test_a_failure_keeps_its_code_and_never_its_text(
         raise ValueError(SENTINEL)
 
     caplog.set_level("DEBUG")
-    monkeypatch.setattr(snapshot.Snapshot, "read", fail)
+    monkeypatch.setattr(snapshot.Snapshot, "open", fail)
     send(learning_repository, make_item(body=SENTINEL))
     run(learning_repository)
     failed = LearningRun.objects.get()

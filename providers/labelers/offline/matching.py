@@ -5,7 +5,8 @@ A clause is about a theme where one of the theme's phrases stands in it. What it
 1. A clause that reports or agrees ("Done, added a test") says nothing new: no label.
 2. A topic right beside a contradiction ("no need for a test"): `disagreement`. A pattern there: no label, for it may
    name what is unwanted anyway.
-3. A question counts only when it suggests something ("could we ...?", "why not ...?") or is a bare hint ("typo?").
+3. A question counts only when it suggests something ("could we ...?", "why not ...?"), when the pattern is a question
+   itself ("what does this icon mean?"), or as a bare hint ("typo?", "alt text?").
 4. A negation right before the phrase ("not a typo"): no label.
 5. Praise at most `MAX_DISTANCE` words away, and no request in the clause ("nice contrast"): `strength`.
 6. A pattern, or a topic with a request at most `MAX_DISTANCE` words away: `problem`. A topic alone says nothing.
@@ -26,8 +27,8 @@ from providers.labelers.offline.themes import Theme, Themes, Use
 
 MAX_LABELS = 3
 MAX_DISTANCE = 3
+MAX_HINT = 4
 _RANK = ("problem", "disagreement", "strength")
-_ASKING_WORDS = frozenset({"is", "are", "was", "does", "do", "did", "has", "have", "why", "what", "how", "when", "who"})
 
 Span = tuple[int, int]
 
@@ -128,7 +129,9 @@ def _decide(clause: Clause, hit: _Hit, themes: Themes) -> tuple[_Hit, str] | Non
 
 
 def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None:
-    if clause.question and not _suggests(clause, hit, themes):
+    if clause.question and clause.words[0] not in themes.asking and len(clause.words) <= MAX_HINT:
+        return "problem"
+    if clause.question and not _is_suggested(clause, hit, themes):
         return None
     # "Isn't the contrast too low?" says that it is, so a question's negation is none.
     negations = [] if clause.question else _spans(themes, "negation", clause)
@@ -147,7 +150,7 @@ def _decide_observation(clause: Clause, hit: _Hit, themes: Themes) -> str | None
 def _find_contradiction(clause: Clause, hit: _Hit, themes: Themes) -> Span | None:
     """The span of the phrase together with the contradiction right beside it."""
     # A phrase that says "not" itself, as "don't need" does, is meant as it stands.
-    if clause.text[hit.span[0] :].split(" ", 1)[0] in hit.phrase.stops:
+    if _first_word(clause, hit) in hit.phrase.stops:
         return None
     for start, end in _spans(themes, "against", clause):
         if start < hit.span[0] <= end:
@@ -167,9 +170,13 @@ def _is_praised(clause: Clause, hit: _Hit, themes: Themes) -> bool:
     )
 
 
-def _suggests(clause: Clause, hit: _Hit, themes: Themes) -> bool:
-    bare = len(clause.words) <= 4 and hit.use.asks and clause.words[0] not in _ASKING_WORDS
-    return bare or _has(themes, "suggestion", clause)
+def _is_suggested(clause: Clause, hit: _Hit, themes: Themes) -> bool:
+    asks_itself = hit.use.asks and _first_word(clause, hit) in themes.asking
+    return asks_itself or _has(themes, "suggestion", clause)
+
+
+def _first_word(clause: Clause, hit: _Hit) -> str:
+    return clause.text[hit.span[0] :].split(maxsplit=1)[0]
 
 
 def _stands_before(clause: Clause, cue: Span, hit: Span, distance: int) -> bool:

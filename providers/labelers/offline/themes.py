@@ -21,7 +21,19 @@ from providers.labelers.offline.reading import Clause
 SHIPPED = Path(__file__).with_name("themes.toml")
 MAX_FILE = 1_000_000
 MAX_INSTRUCTION = 300
-CUES = ("lead-in", "stop", "report", "request", "suggestion", "praise", "negation", "against", "against-after", "aside")
+CUES = (
+    "lead-in",
+    "stop",
+    "asking",
+    "report",
+    "request",
+    "suggestion",
+    "praise",
+    "negation",
+    "against",
+    "against-after",
+    "aside",
+)
 TARGETS = ("element", "file", "page")
 _THEME_MEMBERS = {
     "category": str,
@@ -104,11 +116,12 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Themes:
-    """All themes by key, and the indexes that the matcher asks."""
+    """All themes by key, the indexes that the matcher asks, and the words that a question begins with."""
 
     by_key: Mapping[str, Theme]
     phrases: PhraseIndex[Use]
     cues: Mapping[str, PhraseIndex[str]]
+    asking: frozenset[str]
 
 
 def load_themes(path: Path | None = None) -> Themes:
@@ -128,7 +141,8 @@ def load_themes(path: Path | None = None) -> Themes:
             tables[key] = (file, table)
     language = _Language(words, tuple(cues.pop("lead-in")), tuple(cues.pop("stop")))
     themes = {key: _theme(file, key, table, language) for key, (file, table) in tables.items()}
-    return Themes(themes, _theme_index(themes.values()), _cue_indexes(files[-1], cues, language))
+    asking = frozenset(cues.pop("asking"))
+    return Themes(themes, _theme_index(themes.values()), _cue_indexes(files[-1], cues, language), asking)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from django.utils import timezone
 from hub_learning import stores
 from hub_learning.models import Repository, SecurityAuditEntry, Step
 from hub_learning.steps import enqueue_step
-from learning_core.errors import EvidenceUnavailable
 from learning_core.identifiers import Principal
 
 Result = dict[str, Any]
@@ -35,11 +34,14 @@ def do_accept(
     reason: str | None = None,
 ) -> Result:
     """Accept a proposal as the person saw it; with `text`, edited. Raises what `LearningStore.accept` raises."""
-    store = stores.open_store(repository)
-    withheld = stores.withheld_comments(repository)
-    if withheld and store.show(memory_id, withheld_comments=withheld)["memory"].get("withheld"):
-        raise EvidenceUnavailable("A comment that this proposal cites was just edited or deleted.", record_id=memory_id)
-    result = store.accept(by, memory_id, review_digest=review_digest, text=text, reason=reason)
+    result = stores.open_store(repository).accept(
+        by,
+        memory_id,
+        review_digest=review_digest,
+        text=text,
+        reason=reason,
+        withheld_comments=stores.withheld_comments(repository),
+    )
     _audit_decision(repository, by, "accept", result)
     return result
 
@@ -90,8 +92,10 @@ def do_withdraw_grant(
     repository: Repository, by: Principal, grant_id: str, *, purposes: Sequence[str] | None = None, reason: str
 ) -> Result:
     """End a grant, or some of its purposes; it takes effect at once. Raises what the store's method raises."""
-    result = stores.open_store(repository).withdraw_grant(by, grant_id, purposes=purposes, reason=reason)
-    _audit(repository, by, "grant.withdraw", grant_id)
+    store = stores.open_store(repository)
+    result = store.withdraw_grant(by, grant_id, purposes=purposes, reason=reason)
+    position = stores.find_audit_position(store, "grant.withdraw", result["withdrawal"]["id"])
+    _audit(repository, by, "grant.withdraw", grant_id, position)
     return result
 
 

@@ -58,8 +58,9 @@ class ConsentOperations(StoreBase):
     ) -> dict[str, Any]:
         """End a grant, for the purposes named or all that are left; it takes effect at once.
 
-        Returns `{"grant", "exports"}`: earlier exports that copied evidence under it. Raises `NotAPerson`, `NotFound`,
-        `InvalidTransition`, `ReasonRequired`. It works beside damage elsewhere, where what it reads is intact.
+        Returns `{"grant", "withdrawal", "exports"}`: earlier exports that copied evidence under it. Raises
+        `NotAPerson`, `NotFound`, `InvalidTransition`, `ReasonRequired`. It works beside damage elsewhere, where what it
+        reads is intact.
         """
         if purposes is not None:
             consent.check_purposes(purposes)
@@ -80,4 +81,4 @@ class ConsentOperations(StoreBase):
         reader = self._reader()
         grant = next(g for g in consent.describe_grants(reader.policy()) if g["id"] == grant_id)
         exports = consent.find_exports(reader.exports(), grant_id, withdrawal["purposes"])
-        return {"grant": grant, "exports": exports}
+        return {"grant": grant, "withdrawal": dict(withdrawal.data), "exports": exports}

@@ -81,7 +81,14 @@ class DecisionOperations(StoreBase):
         return {"memory": shown}
 
     def accept(
-        self, by: Principal, memory_id: str, *, review_digest: str, text: str | None = None, reason: str | None = None
+        self,
+        by: Principal,
+        memory_id: str,
+        *,
+        review_digest: str,
+        text: str | None = None,
+        reason: str | None = None,
+        withheld_comments: frozenset[str] = NOTHING_WITHHELD,
     ) -> dict[str, Any]:
         """Accept a proposal against exactly what was reviewed; another `text` is an edit.
 
@@ -95,8 +102,8 @@ class DecisionOperations(StoreBase):
             at = self._clock()
             supersession = reader.supersession()
             targets = self._find_states(reader, record["lifecycle"]["replaces"])
-            use = self._standings(reader, [record], policy, at)[0]
-            review = self._standings(reader, [record], policy, at, purpose="review")[0]
+            use = self._standings(reader, [record], policy, at, withheld=withheld_comments)[0]
+            review = self._standings(reader, [record], policy, at, purpose="review", withheld=withheld_comments)[0]
             return decisions.plan_acceptance(
                 use,
                 review,

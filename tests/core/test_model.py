@@ -86,6 +86,9 @@ class Histories(RuleBasedStateMachine):
         self.numbers = count(1)
         self.removed: list[str] = []
         self.grant(purposes={"review", "instruction"})
+        for author in AUTHORS[:3]:
+            self.write(author=author, prototype="p1")
+        self.collect(erase=False)
 
     def pick(self, data: st.DataObject, names: Any) -> str:
         return str(data.draw(st.sampled_from(sorted(names))))
@@ -150,8 +153,8 @@ class Histories(RuleBasedStateMachine):
         assert set(result["rebuild"]) == {n for n, own in accepted.items() if name in dict(own.cites)}
         self.forget(comment)
 
-    @rule(data=st.data())
-    def suggest(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), accept=st.booleans())
+    def suggest(self, data: st.DataObject, accept: bool) -> None:
         current = {name: own.current for name, own in self.model.comments.items() if own.current is not None}
         if not current or not self.model.permits("instruction"):
             return
@@ -166,6 +169,9 @@ class Histories(RuleBasedStateMachine):
         (stored,) = self.world.consolidate(script)["stored"]
         versions = tuple((name, int(current[name] or 0)) for name in cited)
         self.model.learnings[stored["id"]] = Learning(text, versions)
+        if accept and self.model.permits("review"):
+            self.world.accept(stored["id"], reason="R.")
+            self.model.learnings[stored["id"]].state = "accepted"
 
     @precondition(lambda self: self.model.learnings)
     @rule(data=st.data(), step=st.sampled_from(["accept", "accept", "accept", "reject", "retire"]))
@@ -191,7 +197,9 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: len(self.model.learnings) > 1)
     @rule(data=st.data())
     def replace(self, data: st.DataObject) -> None:
-        name, target = self.pick(data, self.model.learnings), self.pick(data, self.model.learnings)
+        accepted = [name for name, own in self.model.learnings.items() if own.state == "accepted"]
+        name = self.pick(data, accepted or self.model.learnings)
+        target = self.pick(data, self.model.learnings)
         new, old = self.model.learnings[name], self.model.learnings[target]
         allowed = (
             new.state == "accepted"
@@ -274,7 +282,7 @@ class Histories(RuleBasedStateMachine):
 @pytest.mark.parametrize("steps", [12, 30])
 def test_random_histories_keep_to_the_model(steps: int) -> None:
     settings_of = settings(
-        max_examples=25 if steps < 20 else 12,
+        max_examples=30 if steps < 20 else 20,
         stateful_step_count=steps,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],

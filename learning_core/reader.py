@@ -20,6 +20,7 @@ from learning_core.provider import (
     EMPTY_HEAD,
     HEADS,
     POLICY_OPERATIONS,
+    RECALL_OPERATIONS,
     STREAMS,
     Head,
     HeadedProvider,
@@ -286,6 +287,46 @@ class Reader:
     def expect_change(self) -> dict[str, Head]:
         """The head of every audit entry but a recall's: while it stands, nothing that an answer depends on changed."""
         return dict(self._read_heads(["change"]))
+
+    def adds_up(self, group: str) -> bool:
+        """Whether a group's rows add up to its head, however many writers move it while it is read."""
+        for _ in range(MAX_READS):
+            heads = self._read_heads([group])
+            head = EMPTY_HEAD
+            for record in self._group_rows(group):
+                if record is None:
+                    return False
+                head = advance(head, record.digest)
+                if record.kind == "event" and is_redacted(record.data):
+                    head = advance_redacted(head, record.digest)
+            if head == heads.get(group, EMPTY_HEAD):
+                return True
+            if not self._moved(heads):
+                return False
+        return True
+
+    def _group_rows(self, group: str) -> Iterator[CheckedRecord | None]:
+        """A group's rows in stored order; None for one that is damaged."""
+        kind, _, name = group.partition(":")
+        queries: dict[str, list[tuple[str, Query | MemoryQuery]]] = {
+            "e": [("episodes", Query(ids=(name,))), ("events", Query(groups=(group,)))],
+            "m": [("memories", MemoryQuery(ids=(name,)))],
+            "decided": [("memories", MemoryQuery(states=DECIDED))],
+        }
+        for stream, query in queries.get(kind, [("audit" if kind == "change" else kind, Query())]):
+            rows = (
+                self.provider.read_memory_versions(self.scope, query)
+                if isinstance(query, MemoryQuery)
+                else self.provider.read_records(self.scope, cast("Stream", stream), query)
+            )
+            for _, raw in self._raw(rows):
+                try:
+                    record = check(STREAM_KINDS[stream], raw, self.scope)
+                except Damaged:
+                    yield None
+                    continue
+                if kind != "change" or record["operation"] not in RECALL_OPERATIONS:
+                    yield record
 
     # Groups against their heads
 

@@ -144,6 +144,15 @@ def test_any_script(tmp_path: Path, phrase: str, text: str) -> None:
     assert [label.theme for label in label_text(f"Nit: {text}", themes)] == ["x"]
 
 
+def test_the_example_of_the_docs_works(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "labelers.md").read_text(encoding="utf-8")
+    themes = load(tmp_path, text.split("```toml\n")[1].split("```")[0])
+    theme = themes.by_key["rounded-prices"]
+    assert [problems(example, theme, themes) for example in theme.examples] == [{"rounded-prices"}]
+    assert [problems(example, theme, themes) for example in theme.counterexamples] == [set()]
+    assert hear("The prices on this page are not rounded.", themes) == [("rounded-prices", "problem")]
+
+
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 THEME = '[themes.x]\ncategory = "content"\ninstruction = "Do it."\n'

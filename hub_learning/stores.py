@@ -67,6 +67,7 @@ def open_workspace(repository: Repository) -> Workspace:
         lambda: create_labeler(repository),
         lambda: create_consolidator(repository),
         lambda seconds: take_turn(repository.pk, wait_seconds=seconds),
+        lambda path: None,
     )
 
 

@@ -14,6 +14,9 @@ from typing import Any
 from learning_core.records import CheckedRecord
 
 PURPOSES = ("review", "instruction", "evaluation", "analytics", "training", "publication")
+SOURCE = "hub-comments"
+"""The one source of evidence in this version."""
+
 LEGACY_PREFIX = "github:"
 """What an identity starts with that is only a login: old snapshots carry no stable ID."""
 

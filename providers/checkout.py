@@ -57,6 +57,7 @@ class CheckoutHost:
             lambda: registry.create_labeler(configuration, modules),
             lambda: registry.create_consolidator(configuration, modules),
             lambda seconds: _take_turn(data, seconds),
+            lambda path: _check_output(self._directory / path),
         )
 
 
@@ -75,14 +76,23 @@ def _take_turn(data: Path, seconds: float) -> AbstractContextManager[None]:
 
 def _check_place(data: Path) -> None:
     """Raise `UnsafeStorage` for a directory inside a checkout that is not under `.replica/` or not ignored by Git."""
-    place = data.resolve()
+    _check_path(data, data / "learning.sqlite")
+
+
+def _check_output(path: Path) -> None:
+    """The same for a file that an export is written to."""
+    _check_path(path.parent, path)
+
+
+def _check_path(directory: Path, file: Path) -> None:
+    place = directory.resolve()
     existing = next(parent for parent in (place, *place.parents) if parent.is_dir())
     root = _find_root(existing)
     if root is None:
         return
-    if not place.is_relative_to(root / ".replica") or place == root / ".replica":
+    if not place.is_relative_to(root / ".replica") or place / file.name == root / ".replica" / "learning.sqlite":
         raise UnsafeStorage(f"Inside a checkout, learning data lies only under .replica/, not in {place}.")
-    ignored = _git(root, "check-ignore", "-q", "--no-index", str(place / "learning.sqlite"))
+    ignored = _git(root, "check-ignore", "-q", "--no-index", str(place / file.name))
     if ignored.returncode != 0:
         raise UnsafeStorage(
             f"Git does not ignore {place}; add .replica/ to .gitignore first, so that no comment is committed."

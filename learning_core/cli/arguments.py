@@ -10,6 +10,7 @@ from typing import Any
 
 from learning_core.policy import PURPOSES
 
+EVENT_TYPES = ("comment", "label", "no_annotation", "status_change")
 STATES = ("proposed", "accepted", "rejected", "retired")
 
 
@@ -20,7 +21,13 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     )
     _add_common(parser, default=None)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_store_commands, _add_evidence_commands, _add_learning_commands, _add_checking_commands):
+    for add in (
+        _add_store_commands,
+        _add_evidence_commands,
+        _add_learning_commands,
+        _add_leaving_commands,
+        _add_checking_commands,
+    ):
         add(commands)
     return parser
 
@@ -132,6 +139,22 @@ def _add_learning_commands(commands: Any) -> None:
     recall.add_argument("--budget", type=int, metavar="N", help="characters at most, 6,000 by default")
     recall.add_argument("--path", action="append", metavar="PATH", help="a file that the task touches")
     recall.add_argument("--preview", action="store_true", help="for a person: without recording a use")
+
+
+def _add_leaving_commands(commands: Any) -> None:
+    observations = _command(commands, "observations", "Read the events that a purpose may use.")
+    observations.add_argument("--purpose", required=True, choices=PURPOSES, metavar="PURPOSE", help=", ".join(PURPOSES))
+    observations.add_argument("--event", action="append", metavar="ID", help="at most 100")
+    observations.add_argument("--episode", action="append", metavar="ID")
+    observations.add_argument(
+        "--type", action="append", choices=EVENT_TYPES, metavar="TYPE", help=", ".join(EVENT_TYPES)
+    )
+    observations.add_argument("--from", dest="time_from", metavar="TIME", help="evidence written from then on")
+    observations.add_argument("--to", dest="time_to", metavar="TIME", help="evidence written before then")
+    export = _command(commands, "export", "Write a bundle of what a purpose may use.", person=True)
+    export.add_argument("--purpose", required=True, choices=PURPOSES, metavar="PURPOSE", help=", ".join(PURPOSES))
+    export.add_argument("--learnings-only", action="store_true", help="leave out episodes and their comments")
+    export.add_argument("--output", required=True, metavar="FILE", help="a new file")
 
 
 def _add_checking_commands(commands: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +20,7 @@ from typing import Any, Protocol, TextIO
 from learning_core.cli.arguments import make_parser
 from learning_core.cli.rendering import render
 from learning_core.display import clean_field
-from learning_core.errors import InvalidArgument, LearningError, NotFound
+from learning_core.errors import InvalidArgument, LearningError, NotFound, StorageFailed
 from learning_core.identifiers import IMPORTER, Principal, parse_principal
 from learning_core.plugins import MemoryConsolidator, MemoryLabeler
 from learning_core.provider import MemoryProvider
@@ -36,7 +37,7 @@ class Workspace:
     """Where a command works: the scope and its provider, and how to make the plug-ins that the configuration names.
 
     `choices` tells, for `doctor`, what was chosen and why. `take_turn(seconds)` is the repository's turn: import, label
-    and redact hold it.
+    and redact hold it. `check_output(path)` raises unless an export may be written there.
     """
 
     scope: str
@@ -45,6 +46,7 @@ class Workspace:
     create_labeler: Callable[[], MemoryLabeler]
     create_consolidator: Callable[[], MemoryConsolidator]
     take_turn: Callable[[float], AbstractContextManager[None]]
+    check_output: Callable[[Path], None]
 
 
 class Host(Protocol):
@@ -230,6 +232,40 @@ def _recall(call: _Call) -> dict[str, Any]:
     return call.store.recall(call.by, task, paths=options.path or (), preview=options.preview, **chosen)
 
 
+def _observations(call: _Call) -> dict[str, Any]:
+    options = call.options
+    return call.store.observations(
+        purpose=options.purpose,
+        event_ids=options.event,
+        episode_ids=options.episode,
+        types=options.type,
+        time_from=options.time_from,
+        time_to=options.time_to,
+    )
+
+
+def _export(call: _Call) -> dict[str, Any]:
+    options = call.options
+    output = Path(options.output)
+    call.workspace.check_output(output)
+    if output.exists() or output.is_symlink():
+        raise InvalidArgument(f"{output} exists already; an export writes a new file.")
+    exported = call.store.export(call.by, purpose=options.purpose, learnings_only=options.learnings_only)
+    _write_private(output, json.dumps(exported["bundle"], ensure_ascii=False, indent=1) + "\n")
+    return {"manifest": exported["manifest"], "file": str(output)}
+
+
+def _write_private(path: Path, text: str) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise StorageFailed(
+            f"{path} cannot be written: {error.strerror}. The export is recorded; export again."
+        ) from None
+
+
 def _status_of_store(call: _Call) -> dict[str, Any]:
     return call.store.status()
 
@@ -264,6 +300,8 @@ _COMMANDS: Mapping[str, Callable[[_Call], dict[str, Any]]] = {
     "retire": _retire,
     "supersede": _supersede,
     "recall": _recall,
+    "observations": _observations,
+    "export": _export,
     "status": _status_of_store,
     "verify": _verify,
 }

@@ -141,6 +141,24 @@ def _recall(result: Mapping[str, Any]) -> list[str]:
     return str(result["text"]).splitlines()
 
 
+def _observations(result: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for event in result["events"]:
+        payload = event["payload"]
+        words = payload.get("body", payload.get("summary", payload.get("status", "")))
+        lines.append(f"{event['id']}  {event['occurredAt'][:10]}  {event['type']:<13} {quote_text(words)}")
+    return lines or ["Nothing that this purpose may use."]
+
+
+def _export(result: Mapping[str, Any]) -> list[str]:
+    manifest = result["manifest"]
+    held = ", ".join(f"{count} {name}" for name, count in manifest["withheld"].items() if count) or "nothing"
+    return [
+        f"Wrote {len(manifest['records'])} records for {manifest['purpose']} to {clean_field(result['file'])}.",
+        f"Held back: {held}. Manifest {manifest['id']}.",
+    ]
+
+
 def _status(result: Mapping[str, Any]) -> list[str]:
     lines = [f"{name:<12} {value}" for name, value in result["counts"].items()]
     for item in result["attention"]:
@@ -175,6 +193,8 @@ _RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "retire": _show,
     "supersede": _show,
     "recall": _recall,
+    "observations": _observations,
+    "export": _export,
     "status": _status,
     "verify": _verify,
 }

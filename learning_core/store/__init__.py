@@ -13,6 +13,7 @@ from learning_core.store.collecting import CollectionOperations
 from learning_core.store.consenting import ConsentOperations
 from learning_core.store.consolidating import ConsolidationOperations
 from learning_core.store.deciding import DecisionOperations
+from learning_core.store.exporting import ExportOperations
 from learning_core.store.labeling import LabelingOperations
 from learning_core.store.recalling import RecallOperations
 
@@ -26,6 +27,7 @@ class LearningStore(
     ConsolidationOperations,
     DecisionOperations,
     RecallOperations,
+    ExportOperations,
     CheckOperations,
 ):
     """One scope's learning loop over a provider.

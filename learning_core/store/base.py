@@ -14,12 +14,11 @@ from learning_core.canonical import MAX_BYTES
 from learning_core.errors import Busy, Conflict, HeadMoved, InvalidJson, NotFound, NotPermitted, PluginFailed
 from learning_core.evidence import Memory, Standing, cited_episodes, derive_standing
 from learning_core.identifiers import parse_scope
-from learning_core.policy import Policy
+from learning_core.policy import SOURCE, Policy
 from learning_core.provider import REQUIRED_CAPABILITIES, MemoryProvider, RedactingProvider
 from learning_core.reader import Reader
 from learning_core.records import CheckedRecord, check_valid
 from learning_core.timestamps import Clock, normalize_bound, system_clock
-from learning_core.workflows.importing import SOURCE
 
 MAX_PLANS = 10
 """How often an operation plans again because another writer was first."""

@@ -28,11 +28,10 @@ from learning_core.identifiers import (
     status_event_id,
 )
 from learning_core.identity import author_of, is_legacy_identity, settle_author
-from learning_core.policy import Policy
+from learning_core.policy import SOURCE, Policy
 from learning_core.provider import Head
 from learning_core.records import CheckedRecord, seal
 
-SOURCE = "hub-comments"
 THREADS_AT_ONCE = 500
 
 

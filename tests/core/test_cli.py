@@ -63,6 +63,7 @@ class Host:
             lambda: self.labeler,
             lambda: recurrence.create_consolidator({}),
             take_turn,
+            lambda path: None,
         )
 
 

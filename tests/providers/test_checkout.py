@@ -229,3 +229,29 @@ def test_help_needs_no_checkout_and_a_closed_pipe_is_no_traceback(tmp_path: Path
     )
     os.close(writer)
     assert "Traceback" not in closed.stderr
+
+
+# Exports -------------------------------------------------------------------------------------------------------------
+
+
+def export(checkout: Path, output: str) -> subprocess.CompletedProcess[str]:
+    command = [str(PROGRAM), "export", "--purpose", "review", "--output", output, "--by", "github:mona", "--json"]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+
+
+def test_an_export_in_a_checkout_lies_only_under_replica(checkout: Path) -> None:
+    command = [str(PROGRAM), "grants", "add", "--purpose", "review", "--source", "hub-comments"]
+    subprocess.run([*command, "--reason", "x", "--by", "github:mona"], cwd=checkout, check=True, capture_output=True)
+    for place in ("out.json", "dist/out.json", ".replica/../out.json"):
+        assert export(checkout, place).stderr.startswith("error: unsafe_storage: ")
+    (checkout / "dist").mkdir()
+    (checkout / ".replica" / "link").symlink_to(checkout / "dist")
+    assert export(checkout, ".replica/link/out.json").stderr.startswith("error: unsafe_storage: ")
+    done = export(checkout, ".replica/out.json")
+    written = checkout / ".replica" / "out.json"
+    assert json.loads(done.stdout) == {
+        "manifest": json.loads(written.read_text())["manifest"],
+        "file": ".replica/out.json",
+    }
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert export(checkout, ".replica/out.json").stderr.startswith("error: invalid_argument: ")

@@ -130,6 +130,12 @@ def _add_learning_commands(commands: Any) -> None:
     supersede = _command(commands, "supersede", "Record that an accepted learning replaces others.", person=True)
     supersede.add_argument("memory", metavar="ID")
     supersede.add_argument("--replaces", action="append", required=True, metavar="ID")
+    revise = _command(
+        commands, "revise", "Propose a correction of an accepted learning: the same evidence.", person=True
+    )
+    revise.add_argument("memory", metavar="ID")
+    revise.add_argument("--text", required=True, help="what it should say")
+    revise.add_argument("--reason", required=True)
     recall = _command(commands, "recall", "Print the accepted learnings that fit a task.")
     task = recall.add_mutually_exclusive_group(required=True)
     task.add_argument("--task", metavar="TEXT")

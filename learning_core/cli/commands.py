@@ -225,6 +225,11 @@ def _supersede(call: _Call) -> dict[str, Any]:
     return call.store.supersede(call.by, call.options.memory, replaces=call.options.replaces)
 
 
+def _revise(call: _Call) -> dict[str, Any]:
+    options = call.options
+    return call.store.revise(call.by, options.memory, text=options.text, reason=options.reason)
+
+
 def _recall(call: _Call) -> dict[str, Any]:
     options = call.options
     task = options.task if options.task_file is None else _read_text(options.task_file, call.stdin)
@@ -299,6 +304,7 @@ _COMMANDS: Mapping[str, Callable[[_Call], dict[str, Any]]] = {
     "reject": _reject,
     "retire": _retire,
     "supersede": _supersede,
+    "revise": _revise,
     "recall": _recall,
     "observations": _observations,
     "export": _export,

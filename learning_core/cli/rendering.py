@@ -192,6 +192,7 @@ _RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "reject": _show,
     "retire": _show,
     "supersede": _show,
+    "revise": _show,
     "recall": _recall,
     "observations": _observations,
     "export": _export,

@@ -13,7 +13,7 @@ from learning_core.provider import Head
 from learning_core.reader import Reader
 from learning_core.records import CheckedRecord
 from learning_core.store.base import NOTHING_WITHHELD, StoreBase
-from learning_core.workflows import decisions, viewing
+from learning_core.workflows import consolidation, decisions, viewing
 
 
 class DecisionOperations(StoreBase):
@@ -161,7 +161,30 @@ class DecisionOperations(StoreBase):
 
         return self._decide(plan)
 
-    def _decide(self, plan: Callable[[Reader], tuple[CheckedRecord, Plan]]) -> dict[str, Any]:
+    def revise(self, by: Principal, memory_id: str, *, text: str, reason: str) -> dict[str, Any]:
+        """Propose a person's correction of an accepted learning: the same evidence, another text; it replaces it.
+
+        Returns `{"memory"}`, the proposal, which is decided as any other. Raises `NotAPerson`, `NotFound`,
+        `InvalidTransition`, `EvidenceUnavailable`, `ReasonRequired`, `NotPermitted`.
+        """
+
+        def plan(reader: Reader) -> tuple[CheckedRecord, Plan | None]:
+            policy = self._policy_for(reader, "instruction", "review")
+            record = self._find_memory(reader, memory_id).latest
+            at = self._clock()
+            standing = self._standings(reader, [record], policy, at)[0]
+            return consolidation.plan_proposal(
+                decisions.make_correction(standing, by, text=text, reason=reason),
+                scope=self.scope,
+                known=reader.memories(reader.theme_memories([record["content"]["theme"]])),
+                actor=by,
+                expected=self._expect_decision(reader, record, replaces=True),
+                at=at,
+            )
+
+        return self._decide(plan)
+
+    def _decide(self, plan: Callable[[Reader], tuple[CheckedRecord, Plan | None]]) -> dict[str, Any]:
         record = self._change(plan)
         try:
             return self.show(record.id)

@@ -6,13 +6,15 @@ Source: the learning guide, "Rules"; design.md, section 4, rules 11 and 12.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from learning_core.audit import Plan, receipt, seal_entry
-from learning_core.errors import EvidenceUnavailable
+from learning_core.errors import EvidenceUnavailable, InvalidTransition
 from learning_core.evidence import Standing
 from learning_core.identifiers import Principal, check_person
 from learning_core.lifecycle import (
     Supersession,
+    check_reason,
     check_replacement,
     next_accepted,
     next_rejected,
@@ -20,7 +22,7 @@ from learning_core.lifecycle import (
     next_superseding,
 )
 from learning_core.provider import Head
-from learning_core.records import CheckedRecord
+from learning_core.records import REVIEW_MEMBERS, CheckedRecord
 
 
 def plan_acceptance(
@@ -89,6 +91,31 @@ def plan_supersession(
     record = next_superseding(previous, by, replaces=list(dict.fromkeys(replaces)), at=at)
     check_replacement(record, record["supersedes"], states, supersession, usable=standing.permitted, at=at)
     return record, _plan_step(record, previous, "memory.supersede", by, expected, at)
+
+
+def make_correction(standing: Standing, by: Principal, *, text: str, reason: str) -> dict[str, Any]:
+    """A person's correction: a proposal with the same evidence that replaces the learning, to be decided as any other.
+
+    Raises `NotAPerson`, `InvalidTransition`, `EvidenceUnavailable`, `ReasonRequired`.
+    """
+    check_person(by, "correct a learning")
+    check_reason(reason, "A correction")
+    record = standing.record
+    if record["state"] != "accepted" or standing.superseded_by is not None or standing.void:
+        raise InvalidTransition(
+            "Only an accepted learning that nothing replaced can be corrected.", record_id=record.id
+        )
+    if not standing.permitted:
+        raise EvidenceUnavailable("Evidence of this learning may no longer be used.", record_id=record.id)
+    if text.strip() == record["content"]["text"]:
+        raise InvalidTransition("The correction says what the learning says already.", record_id=record.id)
+    return {
+        **{name: record[name] for name in REVIEW_MEMBERS if name != "scope"},
+        "content": {**record["content"], "text": text.strip()},
+        "lifecycle": {**record["lifecycle"], "replaces": [record.id]},
+        "rationale": reason.strip(),
+        "proposer": {"kind": "human", "id": by.id},
+    }
 
 
 def _plan_step(

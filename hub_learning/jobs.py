@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Min
@@ -103,7 +104,7 @@ def redact(repository: Repository, step: Step, run: LearningRun) -> bool:
 
 def import_comments(repository: Repository, step: Step, run: LearningRun) -> bool:
     """Bring a complete snapshot of the Hub's rows into the store, and remove the text of deleted comments."""
-    taken = snapshot.take_snapshot(repository)
+    taken = _take_snapshot(repository, step, run)
     importer = parse_principal(repository.enabled_by, assurance="authenticated")
     result = stores.open_store(repository).import_comments(
         importer, taken.open(), redact_deleted=True, repository=repository.pk
@@ -199,6 +200,20 @@ def add_usage(known: dict[str, int], told: dict[str, int]) -> dict[str, int]:
 
 
 @transaction.atomic
+def _take_snapshot(repository: Repository, step: Step, run: LearningRun) -> snapshot.Snapshot:
+    """A snapshot; the one that an attempt of this run took before it was interrupted, if nothing changed since.
+
+    So an import that died after the store had it is not imported a second time under another name.
+    """
+    earlier = run.result.get("capture", {})
+    if earlier.get("version") == step.version:
+        return snapshot.Snapshot(repository, datetime.fromisoformat(earlier["at"]))
+    taken = snapshot.take_snapshot(repository)
+    run.result = {"capture": {"version": step.version, "at": format_instant(taken.captured_at)}}
+    run.save(update_fields=["result"])
+    return taken
+
+
 def _start_run(step: Step) -> LearningRun:
     run = LearningRun.objects.create(repository=step.repository, kind=step.kind)
     Step.objects.filter(pk=step.pk).update(run=run)

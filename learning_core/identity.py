@@ -65,14 +65,14 @@ def settle_author(
     kept = dict(stored)
     if incoming["kind"] == "unknown":
         return kept, False
-    if stored["kind"] != "unknown" and not is_legacy_identity(stored):
-        if not is_legacy_identity(incoming) and incoming["id"] != stored["id"]:
+    if stored["kind"] != "unknown" and not is_legacy(stored):
+        if not is_legacy(incoming) and incoming["id"] != stored["id"]:
             raise InvalidLog(
                 f"Comment {comment_id} has another author than the one stored; an author is never rebound.",
                 comment_id=comment_id,
             )
         return kept, False
-    if not is_legacy_identity(incoming):
+    if not is_legacy(incoming):
         return dict(incoming), True
     if stored["kind"] == "unknown":
         return kept, False
@@ -83,8 +83,3 @@ def settle_author(
             comment_id=comment_id,
         )
     return kept, False
-
-
-def is_legacy_identity(author: Mapping[str, Any]) -> bool:
-    """Whether an author is known by a login only, bots included."""
-    return is_legacy(author) or (author["kind"] == "bot" and str(author["id"]).startswith("github:"))

@@ -73,8 +73,8 @@ class Policy:
 
 
 def is_legacy(author: Mapping[str, Any]) -> bool:
-    """Whether a comment's author is known by a login only."""
-    return author["kind"] == "human" and str(author["id"]).startswith(LEGACY_PREFIX)
+    """Whether a comment's author, a person or a bot, is known by a login only."""
+    return author["kind"] != "unknown" and str(author["id"]).startswith(LEGACY_PREFIX)
 
 
 def derive_policy(records: Iterable[CheckedRecord]) -> Policy:

@@ -27,8 +27,8 @@ from learning_core.identifiers import (
     scope_host,
     status_event_id,
 )
-from learning_core.identity import author_of, is_legacy_identity, settle_author
-from learning_core.policy import SOURCE, Policy
+from learning_core.identity import author_of, settle_author
+from learning_core.policy import SOURCE, Policy, is_legacy
 from learning_core.provider import Head
 from learning_core.records import CheckedRecord, seal
 
@@ -333,7 +333,7 @@ class _Builder:
     ) -> None:
         """Retract each version under the legacy identity; replace the newest unless its text was removed."""
         for version in versions:
-            legacy = is_legacy_identity(version.event["actor"]) or version.event["actor"]["kind"] == "unknown"
+            legacy = is_legacy(version.event["actor"]) or version.event["actor"]["kind"] == "unknown"
             if version.retraction is None and legacy:
                 self._append_retraction(
                     version.event.id, "identity_corrected", episode, self.snapshot.captured_at, author

@@ -164,6 +164,17 @@ def test_a_later_old_snapshot_does_not_undo_the_adoption(old: World) -> None:
     assert old.consolidate(minReviewers=1, minThreads=1, minPrototypes=1)["stored"] == []
 
 
+def test_a_bot_known_by_its_login_serves_review_only_too(old: World) -> None:
+    old.hub.comment("101", {"login": "hubot", "bot": True})
+    old.collect()
+    memory = old.propose("101", theme="tone")
+    old.accept(memory)
+    assert old.recalled() == [memory]
+    old.load(old.hub.log(reviewerIdentity="stable-user-id", pages=[]))
+    assert old.recalled() == []
+    assert old.store.show(memory)["memory"]["text"] == "Keep text readable."
+
+
 def test_an_adoption_is_of_one_hub_and_repository(old: World) -> None:
     learning = old.learning()
     old.load(old.hub.log(reviewerIdentity="stable-user-id", hubOrigin="https://other.example.com", pages=[]))

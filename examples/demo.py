@@ -95,7 +95,7 @@ def _run(demo: Demo, checkout: Path) -> None:
     demo.say("What an agent gets with its next prompt.")
     demo.run("recall", "--task", f"Build the checkout page; mind the {first['theme'].replace('-', ' ')}.")
     cited = demo.read("show", first["id"])["memory"]["evidence"][0]["comment"]["commentId"]
-    demo.say("A reviewer deletes a comment that the learning was built on. Its text goes, and the learning stops at once.")
+    demo.say("A reviewer deletes a comment that the learning cites. Its text goes, and the learning stops at once.")
     demo.run("redact", "--comment", cited, *person)
     demo.run("recall", "--task", "Build the checkout page.")
     demo.run("status")

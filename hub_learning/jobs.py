@@ -8,6 +8,7 @@ Source: design.md, decisions 7 to 9.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -28,6 +29,9 @@ from learning_core.timestamps import format_instant
 logger = logging.getLogger(__name__)
 
 HUB_AGENT = parse_principal("agent:hub-learning", assurance="authenticated")
+
+LABEL_SECONDS = 10.0
+"""How long one round of labelling goes on before the turn looks again at everything."""
 
 MESSAGES = {
     "not_permitted": "No active consent permits it. It continues when consent is given.",
@@ -117,13 +121,31 @@ def import_comments(repository: Repository, step: Step, run: LearningRun) -> boo
 
 
 def label(repository: Repository, step: Step, run: LearningRun) -> bool:
-    """Ask the labeler once. It goes on while comments remain that it was not asked about."""
+    """Ask the labeler, one request after the other, until none remains or something more urgent is asked for.
+
+    Finding what to ask about reads every thread, so a round makes as many requests as its time allows; the queue is
+    looked at between them, so a deletion or an import waits for one request at most.
+    """
+    ends = time.monotonic() + LABEL_SECONDS
+    before = run.progress_done
+
+    def may_continue() -> bool:
+        return run.progress_done == before or not (time.monotonic() > ends or steps.has_more_urgent(step))
+
+    def show_progress(done: int, total: int) -> None:
+        run.progress_done, run.progress_total = before + done, before + total
+        run.save(update_fields=["progress_done", "progress_total"])
+
     with closing(stores.create_labeler(repository)) as labeler:
         result = stores.open_store(repository).label(
-            HUB_AGENT, labeler, max_requests=1, withheld_comments=stores.withheld_comments(repository)
+            HUB_AGENT,
+            labeler,
+            may_continue=may_continue,
+            on_progress=show_progress,
+            withheld_comments=stores.withheld_comments(repository),
         )
     run.usage = add_usage(run.usage, result["usage"])
-    run.progress_done += result["considered"]
+    run.progress_done = before + result["considered"]
     run.progress_total = run.progress_done + result["remaining"]
     if result["remaining"] and not result["considered"]:
         raise NoProgress("The labeler was asked about no comment.")

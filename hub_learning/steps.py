@@ -59,6 +59,14 @@ def has_due_steps(repository_id: int, now: datetime) -> bool:
     return Step.objects.filter(repository_id=repository_id, state=Step.State.WAITING, not_before__lte=now).exists()
 
 
+def has_more_urgent(step: Step) -> bool:
+    """Whether the repository has a due step that comes before this one."""
+    due = Step.objects.filter(
+        repository_id=step.repository_id, state=Step.State.WAITING, not_before__lte=timezone.now()
+    )
+    return due.filter(urgency__lt=step.urgency).exists()
+
+
 def repositories_with_work(due_before: datetime) -> Iterable[int]:
     """The repositories that have had a due step since before a time."""
     due = Step.objects.filter(state=Step.State.WAITING, not_before__lt=due_before)

@@ -28,6 +28,7 @@ from hub_learning.models import Comment, HubSetting, LearningRun, Repository, Se
 from learning_core.canonical import parse_json
 from learning_core.errors import EvidenceUnavailable, NotPermitted, StaleReview
 from learning_core.identifiers import Principal
+from learning_core.plugins import LabelAnswer, LabelRequest, MemoryLabeler
 from learning_core.schemas import is_valid
 from tests.hub.conftest import Item, MakeItem
 from tests.hub.test_intake import LATER, LATEST, send
@@ -331,22 +332,45 @@ def test_an_interrupted_run_is_carried_on(learning_repository: Repository, make_
     assert LearningRun.objects.filter(kind="import").count() == 1
 
 
-def test_labeling_goes_on_request_by_request(
+class WatchedLabeler:
+    """A labeler that does something before it answers its first request, and notes each request."""
+
+    def __init__(self, inner: MemoryLabeler, log: list[str], first: Callable[[], Any]) -> None:
+        self.inner, self.log, self.first = inner, log, first
+        self.manifest, self.close = inner.manifest, inner.close
+
+    def label(self, request: LabelRequest) -> LabelAnswer:
+        if "request" not in self.log:
+            self.first()
+        self.log.append("request")
+        return self.inner.label(request)
+
+
+def test_labeling_goes_on_request_by_request_and_gives_way_to_a_deletion(
     learning_repository: Repository, make_item: MakeItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send(learning_repository, *(make_item(body=f"{number} contrast " + "x" * 9000) for number in range(4)))
-    rounds: list[tuple[int, int | None]] = []
-    original = jobs.STEPS[Step.Kind.LABEL]
+    items = [make_item(body=f"{number} contrast " + "x" * 9000) for number in range(4)]
+    send(learning_repository, *items)
+    log: list[str] = []
+    deletion = items[3] | {"body": None, "deletedAt": LATER, "deletedBy": items[3]["author"]}
+    create = stores.create_labeler
+    monkeypatch.setattr(
+        stores,
+        "create_labeler",
+        lambda repository: WatchedLabeler(create(repository), log, lambda: send(learning_repository, deletion)),
+    )
+    for kind in (Step.Kind.REDACT, Step.Kind.LABEL):
 
-    def label(repository: Repository, step: Step, of: LearningRun) -> bool:
-        goes_on = original(repository, step, of)
-        rounds.append((of.progress_done, of.progress_total))
-        return goes_on
+        def noted(*arguments: Any, kind: str = kind, original: Any = jobs.STEPS[kind]) -> bool:
+            log.append(kind)
+            goes_on: bool = original(*arguments)
+            return goes_on
 
-    monkeypatch.setitem(jobs.STEPS, Step.Kind.LABEL, label)
+        monkeypatch.setitem(jobs.STEPS, kind, noted)
     run(learning_repository)
-    assert rounds == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert LearningRun.objects.filter(kind="label").count() == 1
+    assert log == ["label", "request", "redact", "label", "request", "request"]
+    done = LearningRun.objects.get(kind="label")
+    assert (done.progress_done, done.progress_total) == (3, 3)
 
 
 # Decisions -----------------------------------------------------------------------------------------------------------

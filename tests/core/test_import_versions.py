@@ -26,6 +26,7 @@ def test_a_thread_becomes_an_episode_pinned_to_its_build(loop: World) -> None:
     pin = {"hubOrigin": ORIGIN, "repositoryId": 4242, "prototypeId": "p1", "branch": "main", "build": build}
     assert (episode["pin"], episode["rootCommentId"], episode["kind"]) == (pin, "101", "review-thread")
     assert episode["id"] == episode_id(SCOPE, ORIGIN, "101")
+    assert [actor["login"] for actor in episode["actors"]] == ["mona", "octo"]
     assert episode["grantIds"] == [loop.records("grants")[0]["id"]] == result["collection"]["grantIds"]
     root, reply = loop.events("comment")
     assert {root["episodeId"], reply["episodeId"]} == {episode["id"]}
@@ -162,6 +163,22 @@ def test_a_deleted_comment_never_stored_before_is_not_stored(loop: World, keep_b
     loop.hub.delete("103", keep_body=keep_body)
     assert loop.collect()["imported"] == {"episodes": 1, "events": 1}
     assert all(b"Sentinel" not in raw and b'"103"' not in raw for _, _, raw in loop.rows())
+
+
+def test_who_wrote_only_what_is_deleted_is_no_actor(loop: World) -> None:
+    loop.hub.comment("101", "mona")
+    loop.hub.reply("102", "101", "octo")
+    loop.hub.reply("103", "101", None)
+    loop.hub.delete("102")
+    loop.collect()
+    assert [actor["login"] for actor in loop.records("episodes")[0]["actors"]] == ["mona"]
+
+
+def test_things_may_happen_in_the_instant_of_the_comment(loop: World) -> None:
+    at = loop.hub.comment("101", "mona")["createdAt"]
+    loop.hub.edit("101", "Edited.", at=at)
+    loop.hub.resolve("101", at=at)
+    assert loop.collect()["imported"]["events"] == 2
 
 
 def test_a_reply_under_a_deleted_root_is_kept(loop: World) -> None:

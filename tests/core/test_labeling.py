@@ -461,6 +461,9 @@ def test_the_same_labelling_again_is_stored_once_and_another_replaces_it(said: W
     with said.nothing_stored():
         assert said.label_file(items)["labeled"] == 0
     assert said.label_file(items[:1])["labeled"] == 1
+    assert said.label_file(items)["labeled"] == 2
+    with said.nothing_stored():
+        said.label_file(items)
 
 
 def test_a_labelling_has_one_receipt_for_all_its_labels(said: World) -> None:

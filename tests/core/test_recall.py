@@ -270,6 +270,8 @@ def test_paths_leave_out_what_concerns_other_kinds_of_file_only(loop: World) -> 
     assert set(loop.recalled(paths=["new.py"])) == {both, page}
     assert set(loop.recalled(paths=["new.py", "src/*.css"])) == {css, both, page, reply}
     assert set(loop.recalled(paths=["README"])) == {page}
+    loop.store.redact_comment(MONA, "f1")
+    assert set(loop.recalled(paths=["new.py"])) == {reply}, "nobody can tell any more what it is about"
 
 
 # Order -------------------------------------------------------------------------------------------------------------

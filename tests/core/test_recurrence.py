@@ -238,6 +238,7 @@ def test_a_closed_theme_waits_for_new_support(state: str) -> None:
     assert reasons(old, [closed]) == [state]
     late = "2026-10-20"
     assert reasons([*old, comment("ada", at="2026-10-10")], [closed]) == [state]
+    assert reasons([*old, comment("ada", at="2026-10-15")], [closed]) == [state]
     assert reasons([*old, comment("ada", label("strength"), at=late)], [closed]) == [state]
     assert reasons([*old, comment(None, at=late)], [closed]) == [state]
     cited_late = comment("ada", at=late)

@@ -73,6 +73,15 @@ def test_each_removal_has_one_receipt_made_from_its_note(said: World) -> None:
     assert said.store.verify(by=MONA)["ok"]
 
 
+def test_what_holds_no_words_stays(said: World) -> None:
+    said.hub.comment("105", "ada")
+    said.collect()
+    said.label_file([{"commentId": "105", "none": True}])
+    marker = said.events("no_annotation")
+    assert said.store.redact_comment(MONA, "105")["removed"] == 1
+    assert said.events("no_annotation") == marker
+
+
 @pytest.mark.parametrize("which", ["first version", "newest version", "label"])
 def test_a_comment_is_named_by_any_event_of_it(said: World, which: str) -> None:
     versions, labels = said.events("comment", "101"), said.events("label")

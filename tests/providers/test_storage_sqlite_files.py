@@ -78,10 +78,11 @@ with writing(StoreFiles(data), 1000) as connection:
     assert [mode(path) for path in (tmp_path / "a", tmp_path / "a" / "data")] == [0o700, 0o700]
 
 
-def test_only_the_database_is_left_after_a_call(data: Path) -> None:
+def test_a_write_leaves_only_the_database_and_a_read_an_empty_log(data: Path) -> None:
     assert [path.name for path in data.iterdir()] == [DATABASE]
     assert read(SqliteProvider(data)) == 1
-    assert [path.name for path in data.iterdir()] == [DATABASE]
+    assert {path.name for path in data.iterdir()} <= {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"}
+    assert (data / f"{DATABASE}-wal").stat().st_size == 0
 
 
 # Planted files --------------------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ def reading(files: StoreFiles, busy_timeout_ms: int) -> Iterator[apsw.Connection
             yield None
             return
         with closing(_open(files, busy_timeout_ms, create=False)) as connection:
+            # A reader that happens to be the last to leave need not tidy up the write-ahead log, which would be a sync
+            # or two each time: whoever writes does.
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             version = read_version(connection)
             if 0 < version < current_version():
                 migrate(connection)

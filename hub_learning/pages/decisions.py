@@ -3,7 +3,7 @@
 The rules are the store's. What it refuses becomes an answer that keeps what was typed:
 
 1. The form's shape is checked; a fault answers 422 with the form as typed.
-2. Evidence that may not be shown any more answers 409.
+2. Evidence that may not be used any more answers 409.
 3. A version that changed after it was shown answers 409 with what changed, its new digest, and a box to tick.
 4. A learning that someone decided before answers 409 with who, what and when; the same decision by the same person
    again is the first one.
@@ -75,8 +75,6 @@ def decide(place: Place, memory: Mapping[str, Any], form: DecisionForm) -> HttpR
     """Record the decision, or answer why not."""
     following = find_following(place, memory)
     try:
-        if memory.get("withheld") and form.decision != "retire":
-            raise EvidenceUnavailable("Evidence of this proposal may not be shown any more.")
         act(place, memory["id"], form)
     except StaleReview:
         return answer_changed(place, memory["id"], form)

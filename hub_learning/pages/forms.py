@@ -31,10 +31,11 @@ class Choice:
     checked: bool
 
 
-def reason_field(label: str, missing: str) -> forms.CharField:
+def reason_field(label: str, missing: str, *, required: bool = True) -> forms.CharField:
     """A sentence that is kept beside the person's name."""
     return forms.CharField(
         label=label,
+        required=required,
         help_text="One sentence. It is kept beside your name.",
         max_length=MAX_TEXT,
         error_messages={"required": missing},
@@ -82,8 +83,9 @@ class AcceptForm(DecisionForm):
 
     def add_fields(self) -> None:
         if self.contested:
-            label, missing = "Why accept it although someone disagrees?", "Say why you accept it all the same."
-            self.fields["reason"] = reason_field(label, missing)
+            # The browser asks for it; whether it may be missing, the store says.
+            self.fields["reason"] = reason_field("Why accept it although someone disagrees?", "", required=False)
+            self.fields["reason"].widget.attrs["required"] = True
 
 
 class EditForm(AcceptForm):

@@ -25,7 +25,7 @@ SUMMARIES = {
     "color-contrast": "Keep text on buttons at a contrast of 4.5:1 or better, in the light and in the dark theme.",
     "spacing-scale": "Use the 8-pixel scale for the gaps between cards and form rows.",
     "focus-order": "After a dialog closes, return the focus to the control that opened it.",
-    "hostile-text": "Show a reviewer's words as text, whatever is in them.",
+    "hostile-text": "Show a reviewer's words as text,\nwhatever is in them.",
 }
 HOSTILE = (
     "<script>document.title='hacked'</script> <img src=x onerror=alert(1)> {{ 7|add:7 }}",

@@ -71,7 +71,7 @@ def test_accept_with_changes(page: Page, seed: Seed) -> None:
 
 
 def test_a_text_sent_back_unchanged_is_no_edit(page: Page, seed: Seed) -> None:
-    memory = open_learning(page, seed, PLAIN)
+    memory = open_learning(page, seed, "hostile-text")
     send(page, "edit", "Accept my text")
     page.goto(f"{QUEUE}{memory}/")
     expect(page.locator(".timeline li").first).to_contain_text("mona accepted it")

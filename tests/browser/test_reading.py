@@ -108,7 +108,9 @@ def test_hostile_words_stay_words(page: Page, seed: Seed) -> None:
     assert not set("\u202e\u202c\u200b\u0007") & set(shown.inner_text())
     assert bodies.filter(has_text="Second line").inner_text() == arabic.replace("\r\n", "\n")
     page.get_by_text("Read all 70,000 characters").click()
-    assert len(page.locator("details .quote-body").inner_text()) == len(long)
+    opened = page.locator("details .quote-body")
+    assert len(opened.inner_text()) == len(long)
+    assert opened.evaluate("part => part.scrollWidth <= part.clientWidth")
     assert not scrolls_sideways(page)
 
 

@@ -127,7 +127,7 @@ class Reader:
         """The episodes that hold a Hub comment. An index that finds nothing is not believed: all events are scanned."""
         found = dict.fromkeys(self.find_event_episodes(Query(comment_ids=(comment_id,))))
         if not found:
-            for _, record in self._rows("events", Query(types=("comment",))):
+            for _, record in self._rows("events", Query()):
                 if hub_comment_id(record.data) == comment_id:
                     found[record["episodeId"]] = None
         return list(found)

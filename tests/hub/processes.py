@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 MANAGE = str(ROOT / "manage.py")
+LEFT_OUT = ("HUB_", "PYTHONUNBUFFERED")
+"""What a Hub of a test must not find in its environment: settings, and what would hide a missing flush."""
 PATIENCE = 60.0
 """How long a test waits for something that must happen. It is reached only when it does not."""
 
@@ -33,7 +36,7 @@ class Hub:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("HUB_")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
         settings = {"DJANGO_SETTINGS_MODULE": "hub_learning.settings", "PYTHONPATH": str(ROOT)}
         return kept | settings | {"HUB_DATA_DIR": str(self.directory), "HUB_BIND": self.bind}
 
@@ -108,14 +111,19 @@ def running(hub: Hub, *, until: str = "Ctrl-C stops it.") -> Iterator[tuple[subp
     """`manage.py run`, once it has said that it runs, with what it said. Whatever it leaves behind is killed."""
     process = hub.start(MANAGE, "run", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = ""
+    # Reading has no time limit of its own: a Hub that never says it is there is ended, which ends its output.
+    impatience = threading.Timer(2 * PATIENCE, process.kill)
+    impatience.start()
     try:
         assert process.stdout is not None
         for line in process.stdout:
             said += line
             if until in line:
                 break
+        impatience.cancel()
         yield process, said
     finally:
+        impatience.cancel()
         for number in hub.processes():
             os.kill(number, signal.SIGKILL)
         process.wait()

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **__: Any) -> None:
         if not find_missing_sample():
             return
-        self.stdout.write("Setting up a sample repository with review comments:")
+        self._say("Setting up a sample repository with review comments:")
         load_sample(lambda done, total: self._show("Taking in comments", done, total))
         self._end_line("Taking in comments")
         self._wait()
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             time.sleep(POLL_SECONDS)
         self._show_runs(shown)
         if waiting:
-            self.stdout.write("The run is not finished; the Activity page shows how it goes on.")
+            self._say("The run is not finished; the Activity page shows how it goes on.")
 
     def _show_runs(self, shown: set[int]) -> None:
         for run in LearningRun.objects.order_by("pk").exclude(pk__in=shown):
@@ -50,15 +50,18 @@ class Command(BaseCommand):
                 continue
             shown.add(run.pk)
             if run.state == LearningRun.State.FAILED:
-                self.stdout.write(f"\r  {words:<20} failed: {run.message} ({run.error_code})")
+                self._say(f"\r  {words:<20} failed: {run.message} ({run.error_code})")
             else:
                 self._end_line(words)
 
     def _show(self, words: str, done: int, total: int) -> None:
         if self.stdout.isatty():
             filled = BAR * done // max(total, 1)
-            self.stdout.write(f"\r  {words:<20} [{'#' * filled}{'.' * (BAR - filled)}]", ending="")
-            self.stdout.flush()
+            self._say(f"\r  {words:<20} [{'#' * filled}{'.' * (BAR - filled)}]", ending="")
 
     def _end_line(self, words: str) -> None:
-        self.stdout.write(f"\r  {words:<20} [{'#' * BAR}]" if self.stdout.isatty() else f"  {words}: done")
+        self._say(f"\r  {words:<20} [{'#' * BAR}]" if self.stdout.isatty() else f"  {words}: done")
+
+    def _say(self, text: str, ending: str | None = None) -> None:
+        self.stdout.write(text, ending=ending)
+        self.stdout.flush()

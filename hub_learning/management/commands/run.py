@@ -21,7 +21,11 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **__: Any) -> None:
         hub = settings.HUB
-        supervisor.run_hub(hub, self.stdout.write, lambda: announce(hub))
+        supervisor.run_hub(hub, self._say, lambda: announce(hub))
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()  # Whoever reads through a pipe waits for the link, and this process goes on for weeks.
 
 
 def announce(hub: Environment) -> str:

@@ -83,10 +83,10 @@ def describe_length(seconds: float) -> str:
 
 def _describe_what(run: LearningRun) -> str:
     if run.state == LearningRun.State.FAILED:
-        return _FAILED.get(run.kind, f"{run.kind} failed")
+        return _FAILED[run.kind]
     if run.state == LearningRun.State.DONE:
-        return _DONE.get(run.kind, run.kind)
-    doing = _DOING.get(run.kind, run.kind)
+        return _DONE[run.kind]
+    doing = _DOING[run.kind]
     return f"{doing}: {run.progress_done:,} of {run.progress_total:,}" if run.progress_total else doing
 
 
@@ -94,32 +94,31 @@ def _describe_lines(run: LearningRun, now: datetime) -> list[str]:
     if run.state == LearningRun.State.FAILED:
         retry = f"It is tried again at {describe_time(run.retry_at, now).full}." if run.retry_at else ""
         return [line for line in (run.message, retry) if line]
-    describe = _RESULTS.get(run.kind)
-    lines = describe(run.result) if describe and run.result else []
-    return lines + _describe_usage(run.usage)
+    if run.state == LearningRun.State.RUNNING:
+        return []
+    return _RESULTS[run.kind](run) + _describe_usage(run.usage)
 
 
-def _describe_import(result: Mapping[str, Any]) -> list[str]:
-    imported = result.get("imported") or {}
-    lines = [f"{count(imported.get('episodes', 0), 'new thread')}, {count(imported.get('events', 0), 'new event')}."]
-    if redacted := _number(result.get("redacted")):
-        lines.append(f"The text of {count(redacted, 'event')} was removed.")
-    return lines
+def _describe_redact(run: LearningRun) -> list[str]:
+    removed = run.result.get("removed", 0)
+    return [f"The text of {count(removed, 'event')} was removed."] if removed else ["The store held no text of it."]
 
 
-def _describe_label(result: Mapping[str, Any]) -> list[str]:
-    lines = [f"{count(_number(result.get('considered')), 'comment')} read, {_number(result.get('labeled')):,} labeled."]
-    if remaining := _number(result.get("remaining")):
-        lines.append(f"{count(remaining, 'comment')} left for the next request.")
-    return lines
+def _describe_import(run: LearningRun) -> list[str]:
+    imported = run.result.get("imported", {})
+    return [f"{count(imported.get('episodes', 0), 'new thread')}, {count(imported.get('events', 0), 'new event')}."]
 
 
-def _describe_consolidate(result: Mapping[str, Any]) -> list[str]:
-    stored = _number(result.get("stored"))
+def _describe_label(run: LearningRun) -> list[str]:
+    return [f"{count(run.progress_done, 'comment')} read."]
+
+
+def _describe_consolidate(run: LearningRun) -> list[str]:
+    stored, over = len(run.result.get("stored", ())), run.result.get("overBudget", 0)
     lines = [f"{count(stored, 'new or changed proposal')}." if stored else "No new proposal."]
-    if over := _number(result.get("overBudget")):
+    if over:
         lines.append(f"{count(over, 'more theme')} wait for the next run: a run brings only so many at once.")
-    if result.get("complete") is False:
+    if run.result.get("complete") is False:
         lines.append("The window is incomplete, so there may be more.")
     return lines
 
@@ -133,9 +132,9 @@ def _describe_usage(usage: Mapping[str, Any]) -> list[str]:
     return [f"{line}, {spent:,.2f} AI credits." if spent else f"{line}."]
 
 
-def _number(value: Any) -> int:
-    """A count that a result states as a number or as a list."""
-    return len(value) if isinstance(value, list) else int(value or 0)
-
-
-_RESULTS = {"import": _describe_import, "label": _describe_label, "consolidate": _describe_consolidate}
+_RESULTS = {
+    "redact": _describe_redact,
+    "import": _describe_import,
+    "label": _describe_label,
+    "consolidate": _describe_consolidate,
+}

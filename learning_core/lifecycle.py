@@ -8,7 +8,8 @@ A history is intact when
 4. accepting changes nothing but the text, and records `edited` exactly when the text changed; it replaces exactly
    what the reviewed lifecycle names;
 5. an accepted learning may once record what it replaces, if it was accepted without replacing anything;
-6. retiring changes nothing but the state; a rejected or retired learning never changes again.
+6. retiring changes nothing but the state; a rejected or retired learning never changes again;
+7. support, dissent and confidence are those of what it cites.
 
 Source: the learning guide, "Rules"; decision record, "The contracts require a human …" and "A provider offers …".
 """
@@ -57,6 +58,12 @@ def refuted_part(versions: Sequence[CheckedRecord | None]) -> list[CheckedRecord
 def _find_step_fault(previous: CheckedRecord | None, record: CheckedRecord, number: int) -> str | None:
     if record["version"] != number or record["previousDigest"] != (previous.digest if previous else None):
         return "does not follow the version before it"
+    if (record["support"], record["dissent"]) != tuple(
+        map(count_cited, (record["evidence"], record["counterevidence"]))
+    ):
+        return "states other counts than those of what it cites"
+    if record["confidence"] != derive_confidence(record["support"], record["dissent"]):
+        return "states another confidence than its counts give"
     if previous is None:
         return None if record["state"] == "proposed" else "is not a proposal"
     if previous.id != record.id or record["at"] < previous["at"]:
@@ -64,6 +71,23 @@ def _find_step_fault(previous: CheckedRecord | None, record: CheckedRecord, numb
     step = (previous["state"], record["state"])
     check = _STEP_CHECKS.get(step)
     return f"may not be {step[1]} after {step[0]}" if check is None else check(previous, record)
+
+
+def count_cited(references: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Distinct comments, threads, prototypes and reviewers of evidence references; only people count as reviewers."""
+    people = {reference["author"]["id"] for reference in references if reference["author"]["kind"] == "human"}
+    return {
+        "comments": len({reference["eventIds"][0] for reference in references}),
+        "threads": len({reference["episodeId"] for reference in references}),
+        "prototypes": len({reference["pin"]["prototypeId"] for reference in references}),
+        "reviewers": len(people),
+    }
+
+
+def derive_confidence(support: Mapping[str, int], dissent: Mapping[str, int]) -> int:
+    """Whole hundredths: 100 * S // (S + D) over reviewers; 0 where nobody counts."""
+    total = support["reviewers"] + dissent["reviewers"]
+    return 100 * support["reviewers"] // total if total else 0
 
 
 def _find_proposal_fault(previous: CheckedRecord, record: CheckedRecord) -> str | None:

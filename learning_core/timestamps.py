@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from learning_core.errors import InvalidTimestamp
@@ -38,6 +38,11 @@ def normalize(text: str) -> str:
 def normalize_bound(text: str) -> str:
     """The same for a bound that a person types: a date alone is its first instant in UTC."""
     return normalize(text if "T" in text else f"{text}T00:00:00Z")
+
+
+def next_instant(text: str) -> str:
+    """The microsecond after a time."""
+    return format_instant(datetime.fromisoformat(text) + timedelta(microseconds=1))
 
 
 def format_instant(instant: datetime) -> str:

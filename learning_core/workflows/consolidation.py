@@ -17,7 +17,7 @@ from learning_core.errors import InvalidRecord, LearningError
 from learning_core.evidence import Memory, Standing, Thread, cited_references, effective_labels, find_reference_fault
 from learning_core.identifiers import Principal, memory_id
 from learning_core.identity import reviewer_of
-from learning_core.lifecycle import next_proposal
+from learning_core.lifecycle import derive_confidence, next_proposal
 from learning_core.plugins import EvidenceView, ViewComment, ViewLabel, ViewMemory, count_support
 from learning_core.policy import Policy
 from learning_core.provider import Head
@@ -122,12 +122,6 @@ def find_proposal_fault(
     if proposal["confidence"] != derive_confidence(support, dissent):
         return "wrong_counts", "Confidence is not 100 * support // (support + dissent) over reviewers."
     return None
-
-
-def derive_confidence(support: Mapping[str, int], dissent: Mapping[str, int]) -> int:
-    """Whole hundredths: 100 * S // (S + D) over reviewers; 0 where nobody counts."""
-    total = support["reviewers"] + dissent["reviewers"]
-    return 100 * support["reviewers"] // total if total else 0
 
 
 def plan_proposal(

@@ -31,6 +31,7 @@ from learning_core.identity import author_of, settle_author
 from learning_core.policy import SOURCE, Policy, is_legacy
 from learning_core.provider import Head
 from learning_core.records import CheckedRecord, seal
+from learning_core.timestamps import next_instant
 
 THREADS_AT_ONCE = 500
 
@@ -296,8 +297,8 @@ class _Builder:
         stored_edit = stored_at if stored_at > comment.created_at else None
         if proven_digest(_payload(comment, stored_edit)) == newest.event["payloadDigest"]:
             return None
-        # The body changed, and no edit time says when.
-        return self.snapshot.captured_at
+        # The body changed, and no edit time says when: at the capture, and in any case after the version before it.
+        return max(self.snapshot.captured_at, next_instant(stored_at))
 
     def _check_created(self, comment: LoggedComment, newest: Version) -> None:
         payload = newest.event.get("payload")

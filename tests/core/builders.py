@@ -19,6 +19,7 @@ import pytest
 from learning_core.audit import receipt, seal_entry
 from learning_core.errors import LearningError
 from learning_core.identifiers import Principal, parse_principal
+from learning_core.lifecycle import derive_confidence
 from learning_core.plugins import (
     ConsolidationRequest,
     ConsolidationResult,
@@ -33,7 +34,6 @@ from learning_core.provider import MEMORIES, STREAMS, MemoryProvider, MemoryQuer
 from learning_core.records import CheckedRecord, check, seal
 from learning_core.store import LearningStore
 from learning_core.timestamps import format_instant
-from learning_core.workflows.consolidation import derive_confidence
 from providers.consolidators import recurrence
 
 Json = dict[str, Any]

@@ -156,7 +156,7 @@ class Intake:
             comment.author = author
             self.touched[comment.comment_id] = comment
         known_time, time = comment.edited_at or comment.created_at, read_time(item["editedAt"] or item["createdAt"])
-        if time < known_time or item["body"] == comment.body:
+        if time < known_time or (time == known_time and item["body"] == comment.body):
             return
         comment.body, comment.edited_at = item["body"], read_time(item["editedAt"])
         self._mark(comment, self.edited)

@@ -87,6 +87,18 @@ def test_the_newest_text_stays_in_every_order(
     assert the_comment(repository, item).body == "third"
 
 
+def test_an_edit_that_says_the_same_is_still_newer_than_one_before_it(
+    repository: Repository, make_item: MakeItem
+) -> None:
+    item = make_item(body="first")
+    send(repository, item)
+    assert send(repository, item | {"editedAt": LATEST})["edited"] == 1
+    send(repository, item | {"body": "second", "editedAt": LATER})
+    comment = the_comment(repository, item)
+    assert (comment.body, comment.version, comment.dirty) == ("first", 2, True)
+    assert comment.edited_at == datetime.fromisoformat(LATEST)
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_a_deletion_is_final_in_every_order(
     repository: Repository, make_item: MakeItem, order: tuple[int, ...]

@@ -225,6 +225,18 @@ def test_two_decisions_at_once_make_one(loop: World) -> None:
     assert loop.latest(memory)["state"] == "rejected"
 
 
+def test_a_decision_that_never_gets_its_turn_is_busy(loop: World) -> None:
+    memory = loop.proposal()
+
+    def be_first(method: str) -> None:
+        loop.other_store().add_grant(OCTO, purposes=["review"], reason="R.")
+
+    with loop.meddling(be_first), refused("busy"):
+        loop.accept(memory)
+    assert loop.latest(memory)["state"] == "proposed"
+    loop.accept(memory)
+
+
 def test_accepting_what_somebody_contests_needs_a_reason(loop: World) -> None:
     first, second, third = loop.discuss(authors=["mona", "octo", "ada"])
     memory = loop.propose(first, second, counter=[third])

@@ -136,6 +136,8 @@ def test_a_deletion_is_a_retraction_and_final(loop: World, keep_body: bool) -> N
     assert retraction["payload"]["reason"] == "deleted"
     assert retraction["actor"]["id"] == "github-user:github.com/9002"
     assert retraction["occurredAt"] == loop.hub.find("101")["deletedAt"]
+    with refused("not_found"):
+        loop.label("101")
     assert loop.collect()["imported"]["events"] == 0
     loop.hub.find("101").update(deletedAt=None, deletedBy=None, body="C", editedAt=loop.clock())
     assert loop.collect()["imported"]["events"] == 0

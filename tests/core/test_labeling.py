@@ -154,16 +154,17 @@ def test_only_what_review_may_use_is_sent(said: World) -> None:
     said.hub.comment("106", "mona", "Redacted.")
     said.hub.comment("107", "mona", "Withheld.")
     said.hub.comment("108", "mona", "Old words.")
+    said.hub.reply("109", "101", "mona", "Withheld reply.")
     said.collect()
     said.hub.delete("105")
     said.hub.edit("108", "New words.")
     said.collect()
     said.store.redact_comment(MONA, "106")
     labeler = ScriptedLabeler(label_nothing)
-    said.store.label(MONA, labeler, withheld_comments=frozenset({"107"}))
+    said.store.label(MONA, labeler, withheld_comments=frozenset({"107", "109"}))
     sent = [c.body for request in labeler.requests for thread in request.threads for c in thread.comments]
     assert sent == ["First.", "Reply.", "Third.", "New words."]
-    assert said.store.label(MONA, labeler)["considered"] == 1
+    assert said.store.label(MONA, labeler)["considered"] == 2
 
 
 def test_without_consent_to_review_nothing_is_asked(world: World) -> None:

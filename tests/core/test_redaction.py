@@ -13,7 +13,7 @@ from learning_core.identifiers import IMPORTER
 from learning_core.provider import REDACTION
 from learning_core.records import redacted_copy, seal
 from providers.storage.in_memory import InMemoryProvider
-from tests.core.builders import AGENT, MONA, OCTO, THEME, Json, Without, World, at_call, refused
+from tests.core.builders import AGENT, MONA, OCTO, THEME, Json, ScriptedLabeler, Without, World, at_call, refused
 
 NAME = f"{THEME}-1"
 
@@ -178,13 +178,14 @@ def append_export(world: World, name: str, records: list[Json], grants: list[str
 
 
 def test_exports_to_follow_up_are_reported(loop: World) -> None:
-    learning = loop.learning()
+    learning, unrelated = loop.learning(), loop.learning("tone")
     grant, training = loop.records("grants")[0]["id"], loop.consent("training", "publication")
-    event, memory = loop.records("events")[0], loop.latest(learning)
-    named = [{"stream": s, "id": r["id"], "digest": r["digest"]} for s, r in (("events", event), ("memories", memory))]
+    copied = [("events", loop.records("events")[0]), ("memories", loop.latest(learning))]
+    copied.append(("memories", loop.latest(unrelated)))
+    named = [{"stream": stream, "id": r["id"], "digest": r["digest"]} for stream, r in copied]
     with_comment = append_export(loop, "a", named[:1], [training])
-    learnings_only = append_export(loop, "b", named[1:], [training])
-    other = append_export(loop, "c", [], [training], purpose="publication")
+    learnings_only = append_export(loop, "b", named[1:2], [training])
+    other = append_export(loop, "c", named[2:], [training], purpose="publication")
     reported = loop.store.redact_comment(MONA, NAME)["exports"]
     assert [item["id"] for item in reported] == [with_comment, learnings_only]
     assert set(reported[0]) == {"id", "purpose", "exportedAt"}
@@ -282,6 +283,18 @@ def test_a_history_that_reaches_elsewhere_is_refused_with_nothing_removed(said: 
     STRAYS[stray](said, own, other)
     with said.nothing_stored(), refused("invalid_history"):
         said.store.redact_comment(MONA, "101")
+
+
+def test_a_thread_with_a_label_on_what_it_does_not_hold_is_refused(said: World) -> None:
+    said.hub.comment("103", "ada", "Somebody else's words.")
+    said.collect()
+    stray_label(said, said.records("episodes")[1]["id"], said.event("101"))
+    with said.nothing_stored(), refused("invalid_history"):
+        said.store.redact_comment(MONA, "103")
+    with said.nothing_stored(), refused("invalid_history"):
+        said.store.label(MONA, ScriptedLabeler(lambda request: []))
+    codes = [problem["code"] for problem in said.store.verify(by=MONA)["problems"]]
+    assert "invalid_history" in codes
 
 
 def test_importing_the_snapshot_again_does_not_bring_the_text_back(said: World) -> None:

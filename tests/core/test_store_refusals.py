@@ -154,6 +154,16 @@ def test_an_input_file_is_read_or_refused(loop: World, tmp_path: Path) -> None:
     assert loop.store.import_comments(MONA, path)["imported"] == {"episodes": 1, "events": 1}
 
 
+def test_an_input_file_has_an_end(loop: World, tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    with path.open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    with loop.nothing_stored(), refused("invalid_json"):
+        loop.store.import_comments(MONA, path)
+    with loop.nothing_stored(), refused("invalid_json"):
+        loop.store.record_labels(MONA, path)
+
+
 def test_an_import_needs_consent_to_review(world: World) -> None:
     world.hub.comment("101", "mona")
     world.consent("instruction", "evaluation", "analytics", "training", "publication")

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from django.db import models
 
+from hub_learning.access import LOCAL_HOST
 from hub_learning.models import AnalyticsEvent, Build, Comment, Prototype, Repository, Thread
 from learning_core.errors import LearningError
 from learning_core.timestamps import normalize
@@ -30,6 +31,8 @@ from learning_core.timestamps import normalize
 CHUNK = 400
 GHOST = 10137
 """GitHub's stand-in for every deleted account."""
+ID_OF_OTHER_HOSTS = {True: "githubId", False: "localId"}
+"""The kind of a person's ID that a repository cannot have, by whether its host is `local`."""
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -38,6 +41,12 @@ class CommentConflict(LearningError):
     """A message contradicts what is known of a comment and can never change. `details`: `comment_id`."""
 
     code = "comment_conflict"
+
+
+class InvalidComment(LearningError):
+    """A comment contradicts itself or its repository. The store would refuse it for ever. `details`: `comment_id`."""
+
+    code = "invalid_comment"
 
 
 @dataclass
@@ -83,7 +92,9 @@ class Intake:
             self.builds[prototype_id] = list(prototype.builds.order_by("number"))
 
     def record(self, item: Mapping[str, Any]) -> None:
-        """Take in one comment. Raises `CommentConflict`."""
+        """Take in one comment. Raises `CommentConflict`, `InvalidComment`."""
+        check_times(item)
+        check_people(item, self.repository)
         comment = self.comments.get(item["id"])
         if comment is None:
             comment = self._add(item)
@@ -252,17 +263,40 @@ class Intake:
         )
 
 
+def check_times(item: Mapping[str, Any]) -> None:
+    """Raise `InvalidComment` for a comment that was edited, deleted or resolved before it was written."""
+    written = read_time(item["createdAt"])
+    for member in ("editedAt", "deletedAt", "resolvedAt"):
+        time = read_time(item[member])
+        if time is not None and time < written:
+            raise InvalidComment(f"Comment {item['id']} has a {member} before its createdAt.", comment_id=item["id"])
+
+
+def check_people(item: Mapping[str, Any], repository: Repository) -> None:
+    """Raise `InvalidComment` for a person with an ID of another host: `localId` belongs to `local`, `githubId` not."""
+    other = ID_OF_OTHER_HOSTS[repository.host == LOCAL_HOST]
+    for member in ("author", "deletedBy", "resolvedBy"):
+        if other in (item[member] or {}):
+            raise InvalidComment(
+                f"Comment {item['id']} has a {member} with a {other}, but the host is {repository.host}.",
+                comment_id=item["id"],
+            )
+
+
 def merge_author(known: Mapping[str, Any] | None, told: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Who wrote a comment, given what was known and what is told now: an ID stays, a name follows."""
+    """Who wrote a comment, given what was known and what is told now: an ID stays, its name follows.
+
+    A name without an ID stays as well: nothing tells that another name is the same person.
+    """
     known_id, told_id = person_id(known), person_id(told)
     if known_id is None:
-        return told if told is not None else known
+        return told if told_id is not None or known is None else known
     return told if told_id == known_id else known
 
 
 def person_id(person: Mapping[str, Any] | None) -> tuple[str, int] | None:
     """The kind and number of a person's ID; None without one, and for the ghost."""
-    if person is None or person.get("githubId") == GHOST:
+    if person is None or (person.get("githubId") == GHOST and person["login"].lower() == "ghost"):
         return None
     for kind in ("githubId", "localId"):
         if kind in person:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import jsonschema_rs
 from django.http import HttpRequest
 
-from hub_learning.access import LOCAL_HOST
 from learning_core.canonical import parse_json
 from learning_core.errors import LearningError
 from learning_core.schemas import load_schemas
@@ -56,17 +54,6 @@ def parse_body(kind: str, raw: bytes) -> Any:
         keyword = error.schema_path[-1] if error.schema_path else "the schema"
         raise InvalidRequest(f"{pointer or 'The body'} does not satisfy {keyword} of {kind}.", pointer=pointer)
     return value
-
-
-def check_people(comments: Sequence[Mapping[str, Any]], host: str) -> None:
-    """Raise `InvalidRequest` for a person with a `localId` in a repository of another host than `local`."""
-    if host == LOCAL_HOST:
-        return
-    for number, comment in enumerate(comments):
-        for member in ("author", "deletedBy", "resolvedBy"):
-            if "localId" in (comment[member] or {}):
-                pointer = f"/comments/{number}/{member}/localId"
-                raise InvalidRequest(f"{pointer} names a local person, but the host is {host}.", pointer=pointer)
 
 
 @cache

@@ -27,6 +27,7 @@ STATUS = {
     "body_too_large": 413,
     "wrong_media_type": 415,
     "invalid_request": 422,
+    "invalid_comment": 422,
     "invalid_timestamp": 422,
     "invalid_argument": 422,
     "budget_too_small": 422,

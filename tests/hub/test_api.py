@@ -159,7 +159,7 @@ def test_local_people_exist_in_local_repositories_only(
     item = make_item(author={"login": "a", "githubId": 1})
     for member in ("author", "deletedBy", "resolvedBy"):
         response = post(client, token, {"comments": [item | {member: {"login": "mona", "localId": 1}}]})
-        check_problem(response, 422, "invalid_request")
+        assert check_problem(response, 422, "invalid_comment")["comment_id"] == item["id"]
     assert post(client, token, {"comments": [item]}).status_code == 200
 
 

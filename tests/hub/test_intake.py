@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from hub_learning.actions import Message, do_record_comments
 from hub_learning.actions.comments import DeliveryKeyReused
-from hub_learning.intake import CommentConflict
+from hub_learning.intake import CommentConflict, InvalidComment
 from hub_learning.models import AnalyticsEvent, Build, Comment, HubSetting, Repository, SecurityAuditEntry, Step, Thread
 from tests.hub.conftest import Item, MakeItem
 
@@ -168,6 +168,30 @@ def test_what_a_comment_is_cannot_change(repository: Repository, make_item: Make
     assert Comment.objects.count() == 1
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"deletedAt": "2026-10-31T00:00:00Z"},
+        {"editedAt": "2026-11-01T08:59:59Z"},
+        {"status": "resolved", "resolvedAt": "2026-10-31T00:00:00Z"},
+        {"author": {"login": "mona", "githubId": 1}},
+        {"deletedAt": LATER, "deletedBy": {"login": "mona", "githubId": 1}},
+        {"status": "resolved", "resolvedAt": LATER, "resolvedBy": {"login": "mona", "githubId": 1}},
+    ],
+)
+def test_what_the_store_would_refuse_for_ever_is_refused_at_once(
+    repository: Repository, make_item: MakeItem, change: Item
+) -> None:
+    with pytest.raises(InvalidComment) as refused:
+        send(repository, make_item(), make_item(id="wrong") | change)
+    assert refused.value.details["comment_id"] == "wrong"
+    assert not Comment.objects.exists()
+
+
+def test_a_ghost_without_an_id_is_taken_in(repository: Repository, make_item: MakeItem) -> None:
+    assert send(repository, make_item(author={"login": "ghost"}))["created"] == 1
+
+
 def test_a_reply_cannot_move_to_another_thread(repository: Repository, make_item: MakeItem) -> None:
     root, other = make_item(), make_item()
     reply = make_item(replyTo=root["id"])
@@ -222,6 +246,8 @@ def test_a_comment_without_a_build_belongs_to_the_newest_known_when_it_was_writt
         ({"login": "a", "githubId": 1}, None, {"login": "a", "githubId": 1}),
         ({"login": "a", "githubId": 1}, {"login": "b", "githubId": 2}, {"login": "a", "githubId": 1}),
         ({"login": "a"}, {"login": "a", "githubId": 1}, {"login": "a", "githubId": 1}),
+        ({"login": "a"}, {"login": "b"}, {"login": "a"}),
+        ({"login": "a"}, None, {"login": "a"}),
         (None, {"login": "a"}, {"login": "a"}),
         ({"login": "ghost", "githubId": 10137}, {"login": "a", "githubId": 1}, {"login": "a", "githubId": 1}),
     ],
@@ -229,6 +255,8 @@ def test_a_comment_without_a_build_belongs_to_the_newest_known_when_it_was_writt
 def test_an_author_with_an_id_stays(
     repository: Repository, make_item: MakeItem, known: Any, told: Any, kept: Any
 ) -> None:
+    if any("githubId" in (person or {}) for person in (known, told)):
+        repository.host = "github.com"
     item = make_item(author=known)
     send(repository, item)
     send(repository, item | {"author": told})

@@ -48,7 +48,20 @@ def test_the_scope_comes_from_the_origin_remote(checkout: Path, remote: str, sco
     assert CheckoutHost(checkout).open_workspace(None, None).scope == scope
 
 
-@pytest.mark.parametrize("remote", ["/srv/git/site.git", "https://github.com/site", "https://github.com/a/b/c", "x"])
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "/srv/git/site.git",
+        "https://github.com/site",
+        "https://github.com/a/b/c",
+        "x",
+        r"https://github.com\@evil.example/acme/x",
+        r"https://evil.example\.github.com/acme/x",
+        "https://github.com/_id/7",
+        "git@github.com:_ID/7.git",
+        os.fsdecode(b"https://github.com/acme/\xff"),
+    ],
+)
 def test_a_remote_without_host_owner_and_name_is_refused(checkout: Path, remote: str) -> None:
     git(checkout, "remote", "set-url", "origin", remote)
     with pytest.raises(LearningError) as refused:
@@ -93,6 +106,65 @@ def test_a_link_out_of_replica_is_followed_before_the_check(checkout: Path) -> N
     (checkout / ".replica" / "learning").symlink_to(checkout / "dist")
     with pytest.raises(UnsafeStorage):
         CheckoutHost(checkout).open_workspace(None, None)
+
+
+@pytest.mark.parametrize("inside", ["", "other/.replica"])
+@pytest.mark.parametrize("directory", [None, ".replica/learning"])
+def test_a_link_leads_out_of_no_checkout(checkout: Path, tmp_path: Path, inside: str, directory: str | None) -> None:
+    if inside:
+        (tmp_path / "other").mkdir()
+        git(tmp_path / "other", "init", "--quiet")
+        (tmp_path / "other" / ".gitignore").write_text(".replica/\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / (inside or "elsewhere")).mkdir(exist_ok=True)
+    (checkout / ".replica").symlink_to(tmp_path / (inside or "elsewhere"))
+    (checkout / ".gitignore").write_text(".replica\n")
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(checkout).open_workspace(None, directory)
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(tmp_path).open_workspace("github.com/acme/site", str(checkout / "none/../.replica/learning"))
+
+
+@pytest.mark.parametrize("directory", [".git/replica", ".git"])
+def test_data_never_lies_among_the_files_of_git(checkout: Path, directory: str) -> None:
+    for host, named in ((CheckoutHost(checkout), directory), (CheckoutHost(Path("/")), str(checkout / directory))):
+        with pytest.raises(UnsafeStorage):
+            host.open_workspace("github.com/acme/site", named)
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(checkout).open_workspace(None, None).check_output(Path(directory) / "out.json")
+
+
+def test_a_checkouts_own_store_lies_in_it(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnsafeStorage):
+        CheckoutHost(checkout).open_workspace(None, str(tmp_path / "store"))
+    assert CheckoutHost(checkout).open_workspace("github.com/acme/site", str(tmp_path / "store"))
+
+
+def test_every_file_of_the_store_must_be_ignored(checkout: Path) -> None:
+    for ignored in (
+        ".replica/**/learning.sqlite",
+        ".replica/learning/*\n!.replica/learning/config.json",
+        "*.sqlite\n*.sqlite-*",
+    ):
+        (checkout / ".gitignore").write_text(f"{ignored}\n")
+        with pytest.raises(UnsafeStorage):
+            CheckoutHost(checkout).open_workspace(None, None)
+
+
+def test_the_turn_makes_private_directories(checkout: Path) -> None:
+    with CheckoutHost(checkout).open_workspace(None, None).take_turn(0):
+        for made in (".replica", ".replica/learning"):
+            assert (checkout / made).stat().st_mode & 0o777 == 0o700
+
+
+def test_an_open_directory_is_refused_before_anything_is_made_in_it(checkout: Path) -> None:
+    store = checkout / ".replica" / "learning"
+    store.mkdir(parents=True)
+    store.chmod(0o755)
+    workspace = CheckoutHost(checkout).open_workspace(None, None)
+    with pytest.raises(UnsafeStorage), workspace.take_turn(0):
+        pass
+    assert list(store.iterdir()) == []
 
 
 def test_reading_creates_nothing(checkout: Path) -> None:
@@ -232,6 +304,15 @@ def test_help_needs_no_checkout_and_a_closed_pipe_is_no_traceback(tmp_path: Path
 
 
 # Exports -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_export_follows_no_link_out_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    workspace = CheckoutHost(checkout).open_workspace(None, None)
+    (tmp_path / "elsewhere").mkdir()
+    (checkout / ".replica").symlink_to(tmp_path / "elsewhere")
+    (checkout / ".gitignore").write_text(".replica\n")
+    with pytest.raises(UnsafeStorage):
+        workspace.check_output(Path(".replica/out.json"))
 
 
 def export(checkout: Path, output: str) -> subprocess.CompletedProcess[str]:

@@ -100,13 +100,13 @@ def read_search(place: Place) -> LearningRun | None:
 
 
 def describe_headline(queue: Queue) -> str:
-    """`6 wait for you, the oldest for 12 days`."""
+    """`6 wait for you, the oldest was proposed 12 days ago`."""
     if not queue.waiting:
         return "Nothing waits for you"
     words = f"{queue.waiting:,} {'waits' if queue.waiting == 1 else 'wait'} for you"
     if queue.oldest is None or queue.filters.state != "proposed" or queue.oldest.age == "just now":
         return words
-    return f"{words}, the oldest since {queue.oldest.date} ({queue.oldest.age})"
+    return f"{words}, the oldest was proposed {queue.oldest.age}"
 
 
 def describe_result(

@@ -2,7 +2,8 @@
 
 Messages come late, twice and out of order. What holds:
 
-1. A deletion is final for its comment ID, also when the Hub never saw the comment.
+1. A deletion is final for its comment ID, also when the Hub never saw the comment. For a known comment the ID is all
+   that counts: whatever else the message says of it, the text goes.
 2. An older version of a text never replaces a newer one; an older status never replaces a newer one.
 3. When a comment was written, what it answers, and its pin (prototype, build, branch) are frozen at first sight.
    A message that changes the time or the thread is refused; a changed pin is left aside.
@@ -16,6 +17,7 @@ Source: design.md, decisions 8 and 10, section 4, rule 16.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -93,16 +95,26 @@ class Intake:
 
     def record(self, item: Mapping[str, Any]) -> None:
         """Take in one comment. Raises `CommentConflict`, `InvalidComment`."""
+        comment = self.comments.get(item["id"])
+        is_erasure = comment is not None and item["deletedAt"] is not None
+        if comment is not None and is_erasure:
+            self._erase(comment, item)
         check_times(item)
         check_people(item, self.repository)
-        comment = self.comments.get(item["id"])
         if comment is None:
             comment = self._add(item)
-        else:
+        elif not is_erasure:
             self._check_same(comment, item)
             self._change(comment, item)
-        if item["replyTo"] is None:
-            self._set_status(comment.thread, item)
+        if item["replyTo"] is None and comment.is_root:
+            self._set_status(comment, item)
+
+    def record_deletions(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Take in the deletions of a message that is refused; those that are refused themselves erase what is known."""
+        for item in items:
+            if item["deletedAt"] is not None:
+                with suppress(CommentConflict, InvalidComment):
+                    self.record(item)
 
     def save(self) -> None:
         """Write what changed."""
@@ -155,12 +167,17 @@ class Intake:
         if item["replyTo"] is not None and self._find_thread(item["replyTo"]) is not comment.thread:
             raise CommentConflict(f"{known} answers another comment.", comment_id=comment.comment_id)
 
-    def _change(self, comment: Comment, item: Mapping[str, Any]) -> None:
+    def _erase(self, comment: Comment, item: Mapping[str, Any]) -> None:
         if comment.deleted_at is not None:
             return
-        if item["deletedAt"] is not None:
-            comment.body, comment.deleted_at, comment.deleted_by = None, read_time(item["deletedAt"]), item["deletedBy"]
-            self._mark(comment, self.erased)
+        known_person = ID_OF_OTHER_HOSTS[self.repository.host == LOCAL_HOST] not in (item["deletedBy"] or {})
+        comment.body = None
+        comment.deleted_at = max(read_time(item["deletedAt"]), comment.created_at)
+        comment.deleted_by = item["deletedBy"] if known_person else None
+        self._mark(comment, self.erased)
+
+    def _change(self, comment: Comment, item: Mapping[str, Any]) -> None:
+        if comment.deleted_at is not None:
             return
         author = merge_author(comment.author, item["author"])
         if author != comment.author:
@@ -237,7 +254,8 @@ class Intake:
                 self.renamed[told["id"]] = prototype
         return prototype
 
-    def _set_status(self, thread: Thread, item: Mapping[str, Any]) -> None:
+    def _set_status(self, root: Comment, item: Mapping[str, Any]) -> None:
+        thread = root.thread
         known = thread.status_as_of
         if item["status"] is None or (known is not None and self.as_of < known):
             return
@@ -245,7 +263,8 @@ class Intake:
         if item["status"] != thread.status:
             self._tell("REVIEW_THREAD_RESOLVED" if resolved else "REVIEW_THREAD_REOPENED", item)
         thread.status, thread.status_as_of = item["status"], self.as_of
-        thread.resolved_at = read_time(item["resolvedAt"]) if resolved else None
+        resolved_at = read_time(item["resolvedAt"]) if resolved else None
+        thread.resolved_at = max(resolved_at, root.created_at) if resolved_at else None
         thread.resolved_by = item["resolvedBy"] if resolved else None
         self.turned[thread.root_id] = thread
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from hub_learning.intake import Intake
+from hub_learning.intake import CommentConflict, Intake, InvalidComment
 from hub_learning.models import Comment, Delivery, Repository, SecurityAuditEntry, Step
 from hub_learning.purge import mark_purge
 from hub_learning.steps import enqueue_step
@@ -40,12 +40,32 @@ class Message:
         return hmac.digest(settings.SECRET_KEY.encode(), self.body, "sha256").hex()
 
 
-@transaction.atomic
 def do_record_comments(repository: Repository, message: Message) -> dict[str, int]:
-    """Take in a message: all of it or, with a refusal, nothing. A message that was taken in before changes nothing.
+    """Take in a message: all of it or, with a refusal, its deletions only. One taken in before changes nothing.
 
     Answers counts: received, created, edited, deleted. What follows from it is asked for in the same transaction.
+    Raises `DeliveryKeyReused`, and `CommentConflict` or `InvalidComment`, which name a comment to correct: then the
+    message may come again. A deletion never waits for that, because somebody wants the text gone.
     """
+    try:
+        return _record(repository, message)
+    except (CommentConflict, InvalidComment):
+        _record_deletions(repository, message)
+        raise
+
+
+@transaction.atomic
+def _record_deletions(repository: Repository, message: Message) -> None:
+    Repository.objects.select_for_update().get(pk=repository.pk)
+    intake = Intake(repository, message.as_of or timezone.now())
+    intake.load(message.comments)
+    intake.record_deletions(message.comments)
+    intake.save()
+    _follow_up(repository, intake)
+
+
+@transaction.atomic
+def _record(repository: Repository, message: Message) -> dict[str, int]:
     Repository.objects.select_for_update().get(pk=repository.pk)
     key = f"key:{message.key}" if message.key else f"body:{message.digest}"
     before = Delivery.objects.filter(repository=repository, key=key).first()

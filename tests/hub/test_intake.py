@@ -299,12 +299,59 @@ def test_a_refused_message_leaves_nothing_behind(learning_repository: Repository
     item = make_item()
     send(learning_repository, item)
     before = Step.objects.get(kind=Step.Kind.IMPORT).version
-    deletion = item | {"body": None, "deletedAt": LATER}
+    edit = item | {"body": "new", "editedAt": LATER}
     with pytest.raises(CommentConflict):
-        send(learning_repository, deletion, make_item(id=item["id"], createdAt=LATEST))
+        send(learning_repository, edit, make_item(), make_item(id=item["id"], createdAt=LATEST), key="again")
     assert the_comment(learning_repository, item).body == item["body"]
+    assert Comment.objects.count() == 1
     assert Step.objects.get(kind=Step.Kind.IMPORT).version == before
-    assert not Step.objects.filter(kind=Step.Kind.REDACT).exists()
+    assert send(learning_repository, edit, key="again")["edited"] == 1
+
+
+def test_a_refused_message_still_deletes(learning_repository: Repository, make_item: MakeItem) -> None:
+    item, other, unseen = make_item(), make_item(), make_item(id="unseen")
+    send(learning_repository, item, other)
+    deleted = {"body": None, "deletedAt": LATER}
+    with pytest.raises(CommentConflict) as refused:
+        send(learning_repository, other | {"createdAt": LATEST}, item | deleted, unseen | deleted, make_item(id="new"))
+    assert refused.value.details["comment_id"] == other["id"]
+    send(learning_repository, unseen)
+    known = {row.comment_id: row.body for row in Comment.objects.all()}
+    assert known == {item["id"]: None, other["id"]: other["body"], "unseen": None}
+    assert Step.objects.get(kind=Step.Kind.REDACT).subject == item["id"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"createdAt": "2026-11-01T08:00:00Z", "status": "resolved", "resolvedAt": "2026-11-01T08:00:01Z"},
+        {"createdAt": "2026-11-01T08:00:00Z", "deletedAt": "2026-11-01T08:00:01Z"},
+        {"replyTo": "other"},
+        {"author": {"login": "z", "localId": 9}},
+    ],
+)
+def test_a_deletion_is_not_refused_for_a_detail(repository: Repository, make_item: MakeItem, change: Item) -> None:
+    item = make_item()
+    send(repository, item)
+    assert send(repository, item | {"body": None, "deletedAt": LATER} | change)["deleted"] == 1
+    comment = the_comment(repository, item)
+    assert comment.deleted_at is not None
+    assert comment.deleted_at >= comment.created_at
+    assert comment.thread.resolved_at is None or comment.thread.resolved_at >= comment.created_at
+
+
+@pytest.mark.parametrize(
+    "change", [{"deletedAt": "2026-10-31T00:00:00Z"}, {"deletedBy": {"login": "mona", "githubId": 1}}]
+)
+def test_a_deletion_that_is_refused_erases_the_text(repository: Repository, make_item: MakeItem, change: Item) -> None:
+    item = make_item()
+    send(repository, item)
+    with pytest.raises(InvalidComment):
+        send(repository, item | {"body": None, "deletedAt": LATER} | change)
+    comment = the_comment(repository, item)
+    assert (comment.body, comment.deleted_by) == (None, None)
+    assert comment.deleted_at is not None
+    assert comment.deleted_at >= comment.created_at
 
 
 def test_a_message_is_stored_whole_or_not_at_all(

@@ -39,7 +39,17 @@ def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.id"))
 
 
+def is_in_sight(page: Page) -> bool:
+    """Whether nothing covers what has the focus (WCAG 2.4.11)."""
+    script = """() => {
+        const box = document.activeElement.getBoundingClientRect();
+        return document.activeElement.contains(document.elementFromPoint(box.x + 20, box.y + 10));
+    }"""
+    return bool(page.evaluate(script))
+
+
 def test_accept_leads_to_the_next_row_and_can_be_taken_back(page: Page, seed: Seed) -> None:
+    page.set_viewport_size({"width": 1280, "height": 650})
     page.goto(QUEUE)
     order = [link.get_attribute("id") for link in page.locator(".row-text a").all()]
     memory = seed.memories()[PLAIN]["id"]
@@ -50,6 +60,7 @@ def test_accept_leads_to_the_next_row_and_can_be_taken_back(page: Page, seed: Se
     expect(result).to_contain_text(SUMMARIES[PLAIN])
     left = [row for row in order[order.index(memory) + 1 :] + order if row != memory]
     assert focused(page) == left[0]
+    assert is_in_sight(page)
     assert seed.memories()[PLAIN]["state"] == "accepted"
 
     result.get_by_text("Take it back").click()

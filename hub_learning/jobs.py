@@ -40,6 +40,7 @@ MESSAGES = {
     "plugin_failed": "The labeler or another replaceable part failed.",
     "timeout": "It took too long and was stopped.",
     "interrupted": "It was interrupted again and again.",
+    "invalid_log": "The comments contradict themselves or what is stored. It continues when they are corrected.",
     "storage_failed": "The storage refused the write; nothing was stored.",
     "purge_pending": "The text is removed. Its last traces go as soon as nobody reads the store.",
     "no_progress": "The labeler answered, but no comment could be marked as asked about.",
@@ -84,7 +85,7 @@ def run_step(step: Step) -> None:
         _fail(step, run, "timeout")
     except LearningError as error:
         run.usage = error.details.get("labelingResult", {}).get("usage", run.usage)
-        _fail(step, run, error.code)
+        _fail(step, run, error.code, comment_id=error.details.get("comment_id"))
     except Exception as error:
         logger.error("step %s of repository %s failed: %s", step.kind, repository.pk, describe_failure(error))
         _fail(step, run, "internal_error")
@@ -255,9 +256,9 @@ def _finish_round(step: Step, run: LearningRun, *, goes_on: bool) -> None:
 
 
 @transaction.atomic
-def _fail(step: Step, run: LearningRun, code: str) -> None:
+def _fail(step: Step, run: LearningRun, code: str, comment_id: str | None = None) -> None:
     now = timezone.now()
     run.state, run.finished_at, run.error_code = LearningRun.State.FAILED, now, code
-    run.message = MESSAGES.get(code, "It failed.")
+    run.message = MESSAGES.get(code, "It failed.") + (f" Comment: {comment_id}." if comment_id else "")
     run.retry_at = steps.mark_failed(step, now, needs_person=code in NEEDS_PERSON)
     run.save()

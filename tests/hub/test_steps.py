@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from hub_learning import jobs, purge, snapshot, stores, turn
+from hub_learning.access import authenticated
 from hub_learning.actions import (
     do_accept,
     do_add_grant,
@@ -25,6 +26,7 @@ from hub_learning.actions import (
     do_withdraw_grant,
 )
 from hub_learning.models import Comment, HubSetting, LearningRun, Repository, SecurityAuditEntry, Step
+from hub_learning.sign_in import local_administrator
 from learning_core.canonical import parse_json
 from learning_core.errors import EvidenceUnavailable, NotPermitted, StaleReview
 from learning_core.identifiers import Principal
@@ -290,6 +292,17 @@ def test_a_purge_is_finished_after_the_commit(
 
 
 # Failures ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_that_is_refused_names_the_comment(learning_repository: Repository, make_item: MakeItem) -> None:
+    item = make_item()
+    send(learning_repository, item)
+    run(learning_repository)
+    Comment.objects.update(author={"login": "lisa", "localId": 2})
+    do_request_run(learning_repository, authenticated(local_administrator()))
+    run(learning_repository)
+    failed = LearningRun.objects.get(error_code="invalid_log")
+    assert failed.message == f"{jobs.MESSAGES['invalid_log']} Comment: {item['id']}."
 
 
 def test_a_failure_keeps_its_code_and_never_its_text(

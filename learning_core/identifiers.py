@@ -17,7 +17,7 @@ _HOST = r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?"
 _NUMBER = "[1-9][0-9]{0,15}"
 _SCOPE = re.compile(rf"{_HOST}/(?:_id/{_NUMBER}|[a-z0-9][a-z0-9_-]*/(?!\.\.?$)[a-z0-9._-]+)")
 _PRINCIPAL = re.compile(
-    r"github:[A-Za-z0-9][A-Za-z0-9_-]*(?:\[bot\])?"
+    r"github:[A-Za-z0-9][A-Za-z0-9_-]*"
     rf"|github-user:{_HOST}/{_NUMBER}"
     rf"|hub-user:https?://{_HOST}/{_NUMBER}"
     r"|agent:[\w.:@/+-]+"
@@ -75,8 +75,11 @@ IMPORTER = Principal("agent", "agent:replica-learning", "asserted")
 def parse_principal(text: str, *, assurance: str, login: str | None = None) -> Principal:
     """A principal from `github:<login>`, `github-user:<host>/<id>`, `hub-user:<origin>/<id>` or `agent:<id>`.
 
-    Raises `InvalidIdentifier` for another form, and for control or invisible characters.
+    Raises `InvalidIdentifier` for another form, for control or invisible characters, and for a bot's login: a bot is
+    no person.
     """
+    if text.lower().startswith("github:") and text.lower().endswith("[bot]"):
+        raise InvalidIdentifier("A bot is no person; an agent is named agent:<id>.")
     if len(text) > 300 or has_refused_characters(text) or _PRINCIPAL.fullmatch(text) is None:
         raise InvalidIdentifier(
             "A principal is github:<login>, github-user:<host>/<id>, hub-user:<origin>/<id> or agent:<id>, "

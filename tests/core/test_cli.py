@@ -172,6 +172,15 @@ def test_a_malformed_principal_is_refused(run: Run, by: str) -> None:
     assert result.err.startswith("error: invalid_identifier: ")
 
 
+def test_a_bot_is_no_person(run: Run) -> None:
+    for by in ("github:copilot-swe-agent[bot]", "github:Copilot[BOT]"):
+        purpose = ("--purpose", "review", "--source", "hub-comments", "--reason", "x")
+        result = run("grants", "add", *purpose, "--by", by)
+        assert (result.status, result.err.split(":")[1]) == (1, " invalid_identifier")
+        assert "agent:<id>" in result.err
+    assert run("grants", "list", "--json").json == {"grants": []}
+
+
 # How it ends ---------------------------------------------------------------------------------------------------------
 
 

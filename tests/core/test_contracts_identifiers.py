@@ -141,7 +141,6 @@ def test_the_core_and_the_contracts_agree_on_scopes(text: str) -> None:
 PRINCIPALS = {
     "github:mona": ("human", "github:mona"),
     "github:Mona-Lisa": ("human", "github:mona-lisa"),
-    "github:renovate[bot]": ("human", "github:renovate[bot]"),
     "github-user:github.com/9001": ("human", "github-user:github.com/9001"),
     "hub-user:https://hub.example.com/7": ("human", "hub-user:https://hub.example.com/7"),
     "hub-user:http://localhost:8000/7": ("human", "hub-user:http://localhost:8000/7"),

@@ -46,7 +46,7 @@ def create_provider(configuration: Mapping[str, Any], data_directory: Path, modu
     chosen, options = section.get("provider", "sqlite"), dict(section.get("options", {}))
     if isinstance(chosen, Mapping):
         module_options = {**options, "dataDirectory": str(data_directory)}
-        provider: MemoryProvider = _load(chosen, "create_memory_provider", modules)(module_options)
+        provider: MemoryProvider = _make(chosen, "create_memory_provider", modules, module_options)
         return provider
     if options:
         raise InvalidConfiguration(f"memory.options: the provider {chosen} has no options.")
@@ -66,7 +66,7 @@ def create_labeler(configuration: Mapping[str, Any], modules: Path | None) -> Me
     section = configuration.get("labeling", {})
     chosen, options = section.get("labeler", "offline"), dict(section.get("options", {}))
     if isinstance(chosen, Mapping):
-        labeler: MemoryLabeler = _load(chosen, "create_labeler", modules)(options)
+        labeler: MemoryLabeler = _make(chosen, "create_labeler", modules, options)
         return labeler
     if chosen == "offline":
         from providers.labelers import offline
@@ -86,7 +86,7 @@ def create_consolidator(configuration: Mapping[str, Any], modules: Path | None) 
         "create_none_consolidator": none.create_consolidator,
     }
     if isinstance(chosen, Mapping):
-        made: MemoryConsolidator = _load(chosen, "create_consolidator", modules)(options, builtins)
+        made: MemoryConsolidator = _make(chosen, "create_consolidator", modules, options, builtins)
         return made
     if chosen == "none":
         return none.create_consolidator(options, builtins)
@@ -99,6 +99,30 @@ def describe_choice(configuration: Mapping[str, Any], section: str, member: str,
     if chosen is None:
         return f"{default} (the default)"
     return f"{chosen['module'] if isinstance(chosen, Mapping) else chosen} (from {CONFIGURATION_FILE})"
+
+
+_METHODS = {
+    "create_memory_provider": ("health",),
+    "create_labeler": ("label", "close"),
+    "create_consolidator": ("consolidate",),
+}
+
+
+def _make(chosen: Mapping[str, str], name: str, modules: Path | None, *arguments: Any) -> Any:
+    """What a module's function makes. A failure of the module, whatever it raises, is `PluginFailed`."""
+    function = _load(chosen, name, modules)
+    try:
+        made = function(*arguments)
+        manifest = made.manifest()
+        named = isinstance(manifest, Mapping) and isinstance(manifest.get("id", manifest.get("name")), str)
+        usable = named and all(callable(getattr(made, method, None)) for method in _METHODS[name])
+    except LearningError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginFailed(f"{name} of the module {chosen['module']} failed: {type(error).__name__}.") from error
+    if not usable:
+        raise PluginFailed(f"{name} of the module {chosen['module']} returned something else.")
+    return made
 
 
 def _load(chosen: Mapping[str, str], name: str, modules: Path | None) -> Callable[..., Any]:
@@ -117,6 +141,6 @@ def _load(chosen: Mapping[str, str], name: str, modules: Path | None) -> Callabl
         function: Callable[..., Any] = getattr(module, name)
     except AttributeError:
         raise PluginFailed(f"The module {chosen['module']} does not export {name}.") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginFailed(f"The module {chosen['module']} cannot be loaded: {type(error).__name__}.") from error
     return function

@@ -20,7 +20,7 @@ from typing import Any, Protocol, TextIO
 from learning_core.cli.arguments import make_parser
 from learning_core.cli.rendering import render
 from learning_core.display import clean_field
-from learning_core.errors import InvalidArgument, LearningError, NotFound, StorageFailed
+from learning_core.errors import InvalidArgument, LearningError, NotFound, PluginFailed, StorageFailed
 from learning_core.identifiers import IMPORTER, Principal, parse_principal
 from learning_core.plugins import MemoryConsolidator, MemoryLabeler
 from learning_core.provider import MemoryProvider
@@ -37,7 +37,8 @@ class Workspace:
     """Where a command works: the scope and its provider, and how to make the plug-ins that the configuration names.
 
     `choices` tells, for `doctor`, what was chosen and why. `take_turn(seconds)` is the repository's turn: import, label
-    and redact hold it. `check_output(path)` raises unless an export may be written there.
+    and redact hold it. `check_output(path)` raises unless an export may be written there. `anchor()` is the count and
+    chain of the store's audit that the host saw last, for `verify`; None if it remembers none.
     """
 
     scope: str
@@ -47,6 +48,7 @@ class Workspace:
     create_consolidator: Callable[[], MemoryConsolidator]
     take_turn: Callable[[float], AbstractContextManager[None]]
     check_output: Callable[[Path], None]
+    anchor: Callable[[], tuple[int, str] | None] = lambda: None
 
 
 class Host(Protocol):
@@ -91,7 +93,7 @@ def main(
     except LearningError as error:
         report = error.details.get("labelingResult")
         if options.json and report is not None:
-            _print_json({**report, "error": {"code": error.code, "message": error.message}}, stdout)
+            _print_json({**report, "error": _describe_error(error)}, stdout)
         print(f"error: {error.code}: {clean_field(error.message)}", file=stderr)
         return FAILED
     except Exception as error:
@@ -166,7 +168,7 @@ def _label(call: _Call) -> dict[str, Any]:
     labeler = call.workspace.create_labeler()
     try:
         with call.workspace.take_turn(WAIT_SECONDS):
-            return call.store.label(
+            result = call.store.label(
                 call.by,
                 labeler,
                 since=options.since,
@@ -174,8 +176,32 @@ def _label(call: _Call) -> dict[str, Any]:
                 limit=options.limit,
                 model=options.model,
             )
-    finally:
+    except BaseException as error:
+        failure = _close(labeler)
+        report = error.details.get("labelingResult") if isinstance(error, LearningError) else None
+        if failure is not None and report is not None:
+            report["cleanupError"] = _describe_error(failure)
+        raise
+    failure = _close(labeler)
+    if failure is not None:
+        failure.details["labelingResult"] = {**result, "cleanupError": _describe_error(failure)}
+        raise failure
+    return result
+
+
+def _close(labeler: MemoryLabeler) -> LearningError | None:
+    """What went wrong when the labeler was closed."""
+    try:
         labeler.close()
+    except LearningError as error:
+        return error
+    except (Exception, SystemExit) as error:
+        return PluginFailed(f"The labeler could not be closed: {type(error).__name__}.")
+    return None
+
+
+def _describe_error(error: LearningError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message}
 
 
 def _consolidate(call: _Call) -> dict[str, Any]:
@@ -276,7 +302,7 @@ def _status_of_store(call: _Call) -> dict[str, Any]:
 
 
 def _verify(call: _Call) -> dict[str, Any]:
-    return call.store.verify(by=call.by)
+    return call.store.verify(by=call.by, anchor=call.workspace.anchor())
 
 
 def _read_text(name: str, stdin: TextIO) -> str:

@@ -26,8 +26,8 @@ PERSON = ("--by", "github:mona")
 class SilentLabeler:
     """Asks for nothing, labels nothing, and can be told to fail."""
 
-    def __init__(self, failure: Exception | None = None) -> None:
-        self.failure = failure
+    def __init__(self, failure: Exception | None = None, at_the_end: Exception | None = None) -> None:
+        self.failure, self.at_the_end = failure, at_the_end
         self.closed = 0
 
     def manifest(self) -> dict[str, Any]:
@@ -40,6 +40,8 @@ class SilentLabeler:
 
     def close(self) -> None:
         self.closed += 1
+        if self.at_the_end is not None:
+            raise self.at_the_end
 
 
 class Host:
@@ -247,6 +249,31 @@ def test_a_failed_labelling_prints_the_partial_report(run: Run, host: Host, prop
     assert result.json["considered"] == 0
     assert result.json["remaining"] > 0
     assert result.err == "error: busy: The service is busy.\n"
+
+
+@pytest.mark.parametrize(("raised", "code"), [(RuntimeError("a secret"), "plugin_failed"), (Busy("Later."), "busy")])
+def test_a_labeler_that_cannot_be_closed_keeps_the_result(
+    run: Run, host: Host, proposed: list[dict[str, Any]], raised: Exception, code: str
+) -> None:
+    host.labeler = SilentLabeler(at_the_end=raised)
+    result = run("label", "--json")
+    assert result.status == 1
+    assert result.json["cleanupError"]["code"] == code
+    assert result.json["considered"] > 0
+    assert result.json["usage"]["inputTokens"] == 10
+    assert result.err.startswith(f"error: {code}: ")
+    assert "secret" not in result.out + result.err
+
+
+def test_closing_never_hides_the_first_error(run: Run, host: Host, proposed: list[dict[str, Any]]) -> None:
+    host.labeler = SilentLabeler(Busy("The service is busy."), at_the_end=RuntimeError())
+    result = run("label", "--json")
+    assert result.json["error"]["code"] == "busy"
+    assert result.json["cleanupError"]["code"] == "plugin_failed"
+    assert result.err == "error: busy: The service is busy.\n"
+    refused = run("label", "--json", "--limit", "0")
+    assert (refused.status, refused.out) == (1, "")
+    assert refused.err.startswith("error: invalid_argument: ")
 
 
 # What is printed -----------------------------------------------------------------------------------------------------

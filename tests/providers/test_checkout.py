@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_core.errors import Busy, InvalidArgument, InvalidConfiguration, LearningError, UnsafeStorage
+from learning_core.errors import Busy, InvalidArgument, InvalidConfiguration, LearningError, PluginFailed, UnsafeStorage
 from providers.checkout import CheckoutHost
 from providers.turn import take_turn
 
@@ -219,6 +219,27 @@ def test_a_module_that_cannot_be_loaded_is_refused(checkout: Path, module: str, 
     with pytest.raises(LearningError) as refused:
         CheckoutHost(checkout).open_workspace(None, None).create_consolidator()
     assert refused.value.code in ("invalid_configuration", "plugin_failed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise SystemExit(0)",
+        "def create_labeler(options):\n    raise ValueError('a secret')",
+        "def create_labeler(options):\n    raise SystemExit(0)",
+        "def create_labeler(options):\n    return {}",
+        "def create_labeler():\n    pass",
+        "class Half:\n    manifest = lambda self: {'id': 'x'}\ndef create_labeler(options):\n    return Half()",
+        "class Odd:\n    manifest = dict\n    label = close = print\ndef create_labeler(options):\n    return Odd()",
+    ],
+)
+def test_a_labeler_module_that_fails_is_a_failed_plug_in(checkout: Path, text: str) -> None:
+    section = {"labeler": {"module": "./mine.py"}}
+    write_configuration(checkout, json.dumps({"schemaVersion": "replica.learning-config/v1", "labeling": section}))
+    (checkout / "mine.py").write_text(text + "\n")
+    with pytest.raises(PluginFailed) as refused:
+        CheckoutHost(checkout).open_workspace(None, None).create_labeler()
+    assert "secret" not in refused.value.message
 
 
 # The turn ------------------------------------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ def run_step(step: Step) -> None:
     run = step.run or _start_run(step)
     try:
         goes_on = STEPS[step.kind](repository, step, run)
+        stores.note_anchor(repository, stores.open_store(repository))
     except JobTimeoutException:
         _fail(step, run, "timeout")
     except LearningError as error:

@@ -71,6 +71,10 @@ class Repository(models.Model):
     next_run_at = models.DateTimeField(null=True, blank=True)
     captured_at = models.DateTimeField(null=True, blank=True)
     """`capturedAt` of the newest snapshot that reached the store. Snapshots never go back behind it."""
+    audit_count = models.PositiveBigIntegerField(default=0)
+    """How many audit entries the store was last seen with; a store with fewer was rolled back. It only grows."""
+    audit_chain = models.CharField(max_length=64, blank=True)
+    """The store's audit chain at that count."""
 
     class Meta:
         """Indexes."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 
@@ -20,7 +20,7 @@ from learning_core.cli import Workspace
 from learning_core.errors import InvalidConfiguration
 from learning_core.identifiers import audit_id
 from learning_core.plugins import MemoryConsolidator, MemoryLabeler
-from learning_core.provider import Query
+from learning_core.provider import HEADS, HeadedProvider, Query
 from learning_core.store import LearningStore
 from providers import registry
 from providers.storage.sqlite import SqliteProvider
@@ -68,7 +68,22 @@ def open_workspace(repository: Repository) -> Workspace:
         lambda: create_consolidator(repository),
         lambda seconds: take_turn(repository.pk, wait_seconds=seconds),
         lambda path: None,
+        lambda: find_anchor(repository),
     )
+
+
+def note_anchor(repository: Repository, store: LearningStore) -> None:
+    """Remember how far the store's audit has come, so that `verify` notices a store that was rolled back or lost."""
+    if HEADS in store.manifest["capabilities"]:
+        head = cast("HeadedProvider", store.provider).read_heads(store.scope, ["audit"])["audit"]
+        known = Repository.objects.filter(pk=repository.pk, audit_count__lt=head.count)
+        known.update(audit_count=head.count, audit_chain=head.chain)
+
+
+def find_anchor(repository: Repository) -> tuple[int, str] | None:
+    """The audit's count and chain as last seen; None for a store that was never written to."""
+    count, chain = Repository.objects.values_list("audit_count", "audit_chain").get(pk=repository.pk)
+    return (count, chain) if count else None
 
 
 def find_audit_position(store: LearningStore, operation: str, subject: str, chunk: int = 0) -> int | None:

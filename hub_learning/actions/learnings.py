@@ -80,6 +80,7 @@ def do_add_grant(
     store = stores.open_store(repository)
     result = store.add_grant(by, purposes=purposes, time_from=time_from, time_to=time_to, reason=reason)
     grant_id = result["grant"]["id"]
+    stores.note_anchor(repository, store)
     with transaction.atomic():
         _audit(repository, by, "grant.add", grant_id, stores.find_audit_position(store, "grant.add", grant_id))
         if not repository.enabled:
@@ -96,6 +97,7 @@ def do_withdraw_grant(
     result = store.withdraw_grant(by, grant_id, purposes=purposes, reason=reason)
     position = stores.find_audit_position(store, "grant.withdraw", result["withdrawal"]["id"])
     _audit(repository, by, "grant.withdraw", grant_id, position)
+    stores.note_anchor(repository, store)
     return result
 
 
@@ -132,10 +134,10 @@ def _enable(repository: Repository, by: Principal) -> None:
 
 def _audit_decision(repository: Repository, by: Principal, verb: str, result: Result) -> None:
     memory = result["memory"]
-    position = stores.find_audit_position(
-        stores.open_store(repository), f"memory.{verb}", memory["id"], memory["version"]
-    )
+    store = stores.open_store(repository)
+    position = stores.find_audit_position(store, f"memory.{verb}", memory["id"], memory["version"])
     _audit(repository, by, f"learning.{verb}", memory["id"], position)
+    stores.note_anchor(repository, store)
 
 
 def _audit(repository: Repository, by: Principal, action: str, subject: str, position: int | None = None) -> None:

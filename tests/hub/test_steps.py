@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,6 +27,8 @@ from hub_learning.actions import (
     do_retire,
     do_withdraw_grant,
 )
+from hub_learning.management.commands.learning import run as learning
+from hub_learning.management.commands.learning import verify_all
 from hub_learning.models import Comment, HubSetting, LearningRun, Repository, SecurityAuditEntry, Step
 from hub_learning.sign_in import local_administrator
 from learning_core.canonical import parse_json
@@ -487,3 +491,37 @@ def all_rows() -> Callable[[], str]:
             )
 
     return dump
+
+
+@pytest.mark.parametrize("kept", ["nothing", "an earlier copy"])
+def test_verify_notices_a_store_that_is_not_the_one_seen_last(
+    learning_repository: Repository,
+    make_item: MakeItem,
+    tmp_path: Path,
+    kept: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    directory = stores.store_directory(learning_repository.pk)
+    shutil.copytree(directory, tmp_path / "earlier")
+    send(learning_repository, *recurring(make_item))
+    run(learning_repository)
+    number = str(learning_repository.pk)
+    named = ["verify", "--json", "--repository", number]
+    assert (verify_all(["verify", "--json"]), learning(named, sys.stdout)) == (0, 0)
+    shutil.rmtree(directory)
+    if kept != "nothing":
+        shutil.copytree(tmp_path / "earlier", directory)
+    capsys.readouterr()
+    assert verify_all(["verify", "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)["repositories"][number]
+    assert learning(named, sys.stdout) == 3
+    for result in (found, json.loads(capsys.readouterr().out)):
+        assert [problem["code"] for problem in result["problems"]] == ["rolled_back"]
+
+
+def test_what_was_seen_of_a_store_never_goes_back(learning_repository: Repository) -> None:
+    before = stores.find_anchor(learning_repository)
+    assert before is not None
+    shutil.rmtree(stores.store_directory(learning_repository.pk))
+    stores.note_anchor(learning_repository, stores.open_store(learning_repository))
+    assert stores.find_anchor(learning_repository) == before

@@ -7,7 +7,8 @@ Messages come late, twice and out of order. What holds:
 2. An older version of a text never replaces a newer one; an older status never replaces a newer one.
 3. When a comment was written, what it answers, and its pin (prototype, build, branch) are frozen at first sight.
    A message that changes the time or the thread is refused; a changed pin is left aside.
-4. An author who has an ID keeps it: an account that became a ghost does not take the words from who wrote them.
+4. A reply answers a root, which may arrive later. So no reply answers itself or another reply.
+5. An author who has an ID keeps it: an account that became a ghost does not take the words from who wrote them.
 
 Rows are read and written in bulk, so a message of thousands of comments is a few dozen statements.
 
@@ -136,6 +137,8 @@ class Intake:
 
     def _add(self, item: Mapping[str, Any]) -> Comment:
         is_root = item["replyTo"] is None
+        if not is_root:
+            self._check_answers_root(item)
         thread = self._open_thread(item) if is_root else self._find_thread(item["replyTo"])
         deleted_at = read_time(item["deletedAt"])
         comment = Comment(
@@ -155,6 +158,14 @@ class Intake:
         if deleted_at is None:
             self._tell("REVIEW_COMMENT_CREATED" if is_root else "REVIEW_REPLY_ADDED", item, comment)
         return comment
+
+    def _check_answers_root(self, item: Mapping[str, Any]) -> None:
+        parent = self.comments.get(item["replyTo"])
+        is_answered = item["id"] in self.threads
+        if item["replyTo"] == item["id"] or is_answered or (parent is not None and not parent.is_root):
+            raise InvalidComment(
+                f"Comment {item['id']} is a reply; a reply answers a root and is not answered.", comment_id=item["id"]
+            )
 
     def _check_same(self, comment: Comment, item: Mapping[str, Any]) -> None:
         known = format_known(comment)

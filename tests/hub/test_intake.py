@@ -144,12 +144,27 @@ def test_a_reply_may_come_before_its_root(repository: Repository, make_item: Mak
     assert the_comment(repository, reply).thread.build is not None
 
 
-def test_a_reply_to_a_reply_joins_its_thread(repository: Repository, make_item: MakeItem) -> None:
-    root = make_item()
-    reply = make_item(replyTo=root["id"])
-    second = make_item(replyTo=reply["id"])
-    send(repository, root, reply, second)
-    assert Thread.objects.count() == 1
+@pytest.mark.parametrize(
+    ("replies", "refused"),
+    [
+        pytest.param([("a", "a")], "a", id="to itself"),
+        pytest.param([("a", "b"), ("b", "a")], "b", id="a cycle"),
+        pytest.param([("a", "root"), ("b", "a")], "b", id="to a reply"),
+        pytest.param([("b", "a"), ("a", "root")], "a", id="to a reply that comes later"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_reply_answers_a_root(
+    repository: Repository, make_item: MakeItem, replies: list[tuple[str, str]], refused: str, at_once: bool
+) -> None:
+    send(repository, make_item(id="root"))
+    items = [make_item(id=name, replyTo=parent) for name, parent in replies]
+    *earlier, last = [items] if at_once else [[item] for item in items]
+    for message in earlier:
+        send(repository, *message)
+    with pytest.raises(InvalidComment) as error:
+        send(repository, *last)
+    assert error.value.details["comment_id"] == refused
 
 
 @pytest.mark.parametrize(

@@ -95,17 +95,19 @@ def test_a_running_hub_answers_commands_and_dies_whole(hub: Hub, tmp_path: Path)
         assert (missing.returncode, missing.stderr.split(":")[1]) == (1, " not_found")
         made = hub.run("api_token", "--repository", "1", "--kind", "agent", "--name", "builder", "--by", "github:mona")
         assert (made.returncode, made.stderr) == (0, "")
-        assert recall(hub, made.stdout.strip()) == {"text": "", "learnings": []}
+        for is_chunked in (False, True):
+            assert recall(hub, made.stdout.strip(), is_chunked) == {"text": "", "learnings": []}
         open_to_others = [path for path in hub.directory.rglob("*") if path.lstat().st_mode & 0o077]
         assert [path for path in open_to_others if not path.is_socket()] == []
         process.kill()
         wait_for("all end", lambda: hub.processes() == {})
 
 
-def recall(hub: Hub, token: str) -> Any:
+def recall(hub: Hub, token: str, is_chunked: bool) -> Any:
     connection = http.client.HTTPConnection(hub.bind, timeout=20)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    connection.request("POST", "/api/v1/repositories/1/recall", json.dumps({"task": "Build a form"}), headers)
+    body = json.dumps({"task": "Build a form"}).encode()
+    connection.request("POST", "/api/v1/repositories/1/recall", iter([body]) if is_chunked else body, headers)
     answer = json.loads(connection.getresponse().read())
     connection.close()
     return answer

@@ -8,10 +8,12 @@ Source: design.md, decision 12.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
+from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -106,5 +108,7 @@ def access_token(request: HttpRequest, repository_id: int, kind: ApiToken.Kind) 
         raise AccessRefused("The token does not permit this.")
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        # A database that somebody else is writing to is no reason to refuse whoever only reads.
+        with suppress(OperationalError), transaction.atomic():
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token

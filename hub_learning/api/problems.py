@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from hub_learning.logs import describe_failure
@@ -45,11 +46,21 @@ def with_problems(view: Callable[Concatenate[HttpRequest, P], HttpResponse]) -> 
             return view(request, *args, **kwargs)
         except LearningError as error:
             return describe_problem(error.code, error.message, error.details)
+        except OperationalError as error:
+            logger.error("%s failed: %s", request.path, describe_failure(error))
+            return describe_problem(*describe_database_failure(error), {})
         except Exception as error:
             logger.error("%s failed: %s", request.path, describe_failure(error))
             return describe_problem("internal_error", "The Hub failed. Nothing is known to be stored.", {})
 
     return answer
+
+
+def describe_database_failure(error: OperationalError) -> tuple[str, str]:
+    """Code and words for a database that did not do as told: a locked one is worth another try."""
+    if "locked" in str(error):
+        return "busy", "The Hub's database is busy. Nothing of this is stored; send it again."
+    return "internal_error", "The Hub failed. Nothing is known to be stored."
 
 
 def describe_problem(code: str, detail: str, details: dict[str, Any]) -> HttpResponse:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 from django.test import Client
 
 from hub_learning.access import authenticated
@@ -183,6 +185,21 @@ def test_a_body_may_have_25_megabytes(
     check_problem(post(client, source_token, big), 413, "body_too_large")
 
 
+def test_a_body_without_a_length_is_read_to_its_end(
+    client: Client, source_token: str, make_item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.dumps({"comments": [make_item()]}).encode()
+
+    def post_chunked() -> Any:
+        unmeasured = {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True, "CONTENT_LENGTH": ""}
+        headers = {"Authorization": f"Bearer {source_token}", "Transfer-Encoding": "chunked"}
+        return client.generic("POST", URL, body, "application/json", headers=headers, **unmeasured)
+
+    assert post_chunked().json()["created"] == 1
+    monkeypatch.setattr(bodies, "MAX_BYTES", len(body) - 1)
+    check_problem(post_chunked(), 413, "body_too_large")
+
+
 def test_another_media_type_is_refused(client: Client, source_token: str) -> None:
     response = client.post(
         URL, b"comments=1", content_type="text/plain", headers={"Authorization": f"Bearer {source_token}"}
@@ -209,6 +226,31 @@ def test_a_failure_is_answered_without_what_failed(
     check_problem(post(client, source_token, {"comments": [make_item()]}), 500, "internal_error")
     assert "builtins.RuntimeError" in caplog.text
     assert SECRET not in caplog.text
+
+
+def fail_writes(table: str) -> Any:
+    """What SQLite says when another process writes for too long."""
+
+    def execute_or_fail(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith(("UPDATE", "INSERT")) and table in sql:
+            raise OperationalError("database is locked")
+        return execute(sql, *rest)
+
+    return connection.execute_wrapper(execute_or_fail)
+
+
+def test_a_locked_database_is_busy(client: Client, source_token: str, make_item: MakeItem) -> None:
+    with fail_writes("hub_learning_comment"):
+        check_problem(post(client, source_token, {"comments": [make_item()]}), 503, "busy")
+    assert Comment.objects.count() == 0
+
+
+def test_a_recall_does_not_need_to_note_its_token(
+    client: Client, learning_repository: Repository, agent_token: str
+) -> None:
+    with fail_writes("hub_learning_apitoken"):
+        assert post(client, agent_token, {"task": "Build a form"}, url=RECALL).status_code == 200
+    assert ApiToken.objects.get().last_used_at is None
 
 
 def test_recall_without_a_grant_is_refused(client: Client, agent_token: str) -> None:

@@ -9,6 +9,7 @@ Source: design.md, section 4, `replica.learning-config/v1`.
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from learning_core.errors import InvalidConfiguration, LearningError, PluginFail
 from learning_core.plugins import MemoryConsolidator, MemoryLabeler
 from learning_core.provider import MemoryProvider
 from learning_core.records import check_valid
+from learning_core.store.base import read_input
 
 CONFIGURATION_FILE = "config.json"
 DEFAULT_CONFIGURATION: Mapping[str, Any] = {"schemaVersion": "replica.learning-config/v1"}
@@ -25,14 +27,10 @@ DEFAULT_CONFIGURATION: Mapping[str, Any] = {"schemaVersion": "replica.learning-c
 
 def read_configuration(path: Path) -> Mapping[str, Any]:
     """The configuration of a store; the defaults where there is no file. Raises `InvalidConfiguration`."""
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return DEFAULT_CONFIGURATION
-    except OSError as error:
-        raise InvalidConfiguration(f"{path} cannot be read: {error.strerror}.") from None
     try:
-        value = parse_json(raw, max_bytes=1 << 20)
+        value = parse_json(read_input(path), max_bytes=1 << 20)
         check_valid("learning-config", value)
     except LearningError as error:
         raise InvalidConfiguration(f"{path} is refused: {error.message}") from error

@@ -25,11 +25,14 @@ from learning_core.identifiers import IMPORTER, Principal, parse_principal
 from learning_core.plugins import MemoryConsolidator, MemoryLabeler
 from learning_core.provider import MemoryProvider
 from learning_core.store import LearningStore
+from learning_core.store.base import read_input
 from learning_core.timestamps import Clock, system_clock
 
 DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION = 0, 1, 2, 3
 WAIT_SECONDS = 10.0
 """How long a command waits for the repository's turn."""
+MAX_TEXT = 1 << 20
+"""Characters of a task or an edited text that are read."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ def main(
 ) -> int:
     """Run one command; the exit status."""
     parser = make_parser(program)
+    if not all(_is_text(argument) for argument in arguments):
+        return _fail(InvalidArgument.code, "An argument is not UTF-8 text.", stderr)
     options = parser.parse_args(list(arguments))
     if options.needs_person and options.by is None:
         parser.error(f"{options.command} needs --by: a person decides, for example --by github:mona")
@@ -90,22 +95,30 @@ def main(
         workspace = host.open_workspace(options.repository, options.dir)
         store = LearningStore(workspace.provider, workspace.scope, clock=clock)
         result = _COMMANDS[_name(options)](_Call(options, workspace, store, by, stdin))
+        if options.json:
+            _print_json(result, stdout)
+        else:
+            stdout.write(render(_name(options), result))
+        stdout.flush()
+    except BrokenPipeError:
+        raise
     except LearningError as error:
         report = error.details.get("labelingResult")
         if options.json and report is not None:
             _print_json({**report, "error": _describe_error(error)}, stdout)
-        print(f"error: {error.code}: {clean_field(error.message)}", file=stderr)
-        return FAILED
+        return _fail(error.code, error.message, stderr)
+    except OSError as error:
+        return _fail(StorageFailed.code, f"The system refused: {error.strerror}.", stderr)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}:{frame.lineno}"
-        print(f"error: internal_error: {type(error).__name__} at {place}; please report this", file=stderr)
-        return FAILED
-    if options.json:
-        _print_json(result, stdout)
-    else:
-        stdout.write(render(_name(options), result))
+        return _fail("internal_error", f"{type(error).__name__} at {place}; please report this", stderr)
     return _status(_name(options), result)
+
+
+def _fail(code: str, message: str, stderr: TextIO) -> int:
+    print(f"error: {code}: {clean_field(message)}", file=stderr)
+    return FAILED
 
 
 def _name(options: argparse.Namespace) -> str:
@@ -119,7 +132,16 @@ def _status(name: str, result: Mapping[str, Any]) -> int:
 
 
 def _print_json(value: Mapping[str, Any], stdout: TextIO) -> None:
-    stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    try:
+        text.encode(stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=2)
+    stdout.write(text + "\n")
+
+
+def _is_text(argument: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _doctor(call: _Call) -> dict[str, Any]:
@@ -156,8 +178,12 @@ def _grants_withdraw(call: _Call) -> dict[str, Any]:
 
 
 def _import_comments(call: _Call) -> dict[str, Any]:
+    log = Path(call.options.log)
+    if log.exists() and not log.is_file():
+        # A pipe would wait for somebody to write, and a device never ends.
+        raise NotFound(f"{log} cannot be read: it is no regular file.")
     with call.workspace.take_turn(WAIT_SECONDS):
-        return call.store.import_comments(call.by, Path(call.options.log), redact_deleted=call.options.redact_deleted)
+        return call.store.import_comments(call.by, log, redact_deleted=call.options.redact_deleted)
 
 
 def _label(call: _Call) -> dict[str, Any]:
@@ -307,11 +333,14 @@ def _verify(call: _Call) -> dict[str, Any]:
 
 def _read_text(name: str, stdin: TextIO) -> str:
     try:
-        text = stdin.read() if name == "-" else Path(name).read_text("utf-8")
+        raw = stdin.read(MAX_TEXT + 1) if name == "-" else read_input(Path(name))
+        text = raw if isinstance(raw, str) else raw.decode("utf-8")
     except OSError as error:
-        raise NotFound(f"{name} cannot be read: {error.strerror}.") from None
+        raise NotFound(f"Standard input cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise InvalidArgument(f"{name} is not UTF-8 text.") from None
+    if len(text) > MAX_TEXT:
+        raise InvalidArgument(f"{name} has more than {MAX_TEXT:,} characters.")
     return text.strip()
 
 

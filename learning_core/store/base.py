@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,15 +130,22 @@ def bulk_work() -> Iterator[None]:
 
 
 def read_input(source: bytes | str | Path) -> bytes | str:
-    """The bytes of an input file. Raises `NotFound`, `InvalidJson` for one that is too large."""
+    """The bytes of a regular file. Raises `NotFound`, `InvalidJson` for one that is too large."""
     if not isinstance(source, Path):
         return source
     try:
-        if source.stat().st_size > MAX_BYTES:
-            raise InvalidJson(f"{source.name} has more than {MAX_BYTES:,} bytes.")
-        return source.read_bytes()
-    except OSError as error:
-        raise NotFound(f"{source} cannot be read: {error.strerror}.") from None
+        # A pipe would wait for somebody to write, and a device never ends.
+        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotFound(f"{source} cannot be read: it is no regular file.")
+            raw = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its name is not valid"
+        raise NotFound(f"{source} cannot be read: {reason}.") from None
+    if len(raw) > MAX_BYTES:
+        raise InvalidJson(f"{source.name} has more than {MAX_BYTES:,} bytes.")
+    return raw
 
 
 def normalize_optional(text: str | None) -> str | None:

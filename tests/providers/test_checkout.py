@@ -324,6 +324,57 @@ def test_help_needs_no_checkout_and_a_closed_pipe_is_no_traceback(tmp_path: Path
     assert "Traceback" not in closed.stderr
 
 
+SHELL_CASES = {
+    "closed output": ('"$0" doctor >&-', "storage_failed"),
+    "full output": ('"$0" doctor >/dev/full', "storage_failed"),
+    "full output, json": ('"$0" doctor --json >/dev/full', "storage_failed"),
+    "closed input": ('"$0" recall --task-file - <&-', ""),
+    "endless input": ('"$0" recall --task-file - </dev/zero', "invalid_argument"),
+    "no working directory": ('mkdir x; cd x; rmdir ../x; "$0" status', ""),
+    "no working directory, named": (
+        'mkdir x; cd x; rmdir ../x; "$0" status --repository github.com/a/b --dir y',
+        "",
+    ),
+    "no text as ID": ("\"$0\" show $'\\xff'", "invalid_argument"),
+    "no text as text": ("\"$0\" accept m --review-digest d --by github:m --text $'\\xff'", "invalid_argument"),
+    "long name": ('"$0" doctor --repository github.com/a/b --dir /tmp/$(printf "%0300d" 1)', ""),
+    "long name, written": ('"$0" label --repository github.com/a/b --dir /tmp/$(printf "%0300d" 1)', ""),
+    "no place": ('"$0" label --repository github.com/a/b --dir /proc/self/x', "storage_failed"),
+    "odd remote": (
+        "git config remote.origin.url $'https://github.com/acme/\\xff'; \"$0\" doctor",
+        "invalid_identifier",
+    ),
+    "pipe as text": ('mkfifo p; "$0" recall --task-file p', "not_found"),
+    "device as text": ('"$0" recall --task-file /dev/zero', "not_found"),
+    "pipe as labels": ('mkfifo p; "$0" label p', "not_found"),
+    "device as log": ('"$0" import hub-comments /dev/zero', ""),
+    "pipe as log": ('mkfifo p; "$0" import hub-comments p', ""),
+    "pipe as configuration": (
+        'mkdir -pm700 .replica/learning; mkfifo .replica/learning/config.json; "$0" doctor',
+        "invalid_configuration",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHELL_CASES)
+def test_nothing_odd_ends_in_a_traceback_or_hangs(checkout: Path, case: str) -> None:
+    line, code = SHELL_CASES[case]
+    command = ["bash", "-c", line, str(PROGRAM)]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"error: {code}")
+    assert "Traceback" not in done.stderr
+    assert "internal_error" not in done.stderr
+
+
+def test_what_a_terminal_cannot_show_is_escaped(checkout: Path) -> None:
+    command = [str(PROGRAM), "grants", "add", "--purpose", "review", "--source", "hub-comments", "--reason", "Größe"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    run = [*command, "--by", "github:mona", "--json"]
+    done = subprocess.run(run, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["grant"]["reason"] == "Größe"
+
+
 # Exports -------------------------------------------------------------------------------------------------------------
 
 

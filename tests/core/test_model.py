@@ -153,8 +153,8 @@ class Histories(RuleBasedStateMachine):
         assert set(result["rebuild"]) == {n for n, own in accepted.items() if name in dict(own.cites)}
         self.forget(comment)
 
-    @rule(data=st.data(), accept=st.booleans())
-    def suggest(self, data: st.DataObject, accept: bool) -> None:
+    @rule(data=st.data(), accept=st.booleans(), replace=st.booleans())
+    def suggest(self, data: st.DataObject, accept: bool, replace: bool) -> None:
         current = {name: own.current for name, own in self.model.comments.items() if own.current is not None}
         if not current or not self.model.permits("instruction"):
             return
@@ -163,15 +163,18 @@ class Histories(RuleBasedStateMachine):
         text = " ".join(f"{word}{number}" for word in ("mind", "keep", "show", "hide", "move", "name"))
         events = [self.world.event(name) for name in cited]
         split = data.draw(st.integers(1, len(cited)))
-        script = Scripted(
-            lambda view: [propose(view, events[:split], events[split:], theme=f"theme-{number}", text=text)]
-        )
+        used = self.model.recalled()
+        targets = [self.pick(data, used)] if replace and accept and used else []
+        options: Json = {"theme": f"theme-{number}", "text": text, "replaces": targets}
+        script = Scripted(lambda view: [propose(view, events[:split], events[split:], **options)])
         (stored,) = self.world.consolidate(script)["stored"]
         versions = tuple((name, int(current[name] or 0)) for name in cited)
         self.model.learnings[stored["id"]] = Learning(text, versions)
         if accept and self.model.permits("review"):
             self.world.accept(stored["id"], reason="R.")
             self.model.learnings[stored["id"]].state = "accepted"
+            self.model.learnings[stored["id"]].replaces = tuple(targets)
+            self.model.replaced.update(targets)
 
     @precondition(lambda self: self.model.learnings)
     @rule(data=st.data(), step=st.sampled_from(["accept", "accept", "accept", "reject", "retire"]))

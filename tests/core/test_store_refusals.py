@@ -154,14 +154,18 @@ def test_an_input_file_is_read_or_refused(loop: World, tmp_path: Path) -> None:
     assert loop.store.import_comments(MONA, path)["imported"] == {"episodes": 1, "events": 1}
 
 
-def test_an_input_file_has_an_end(loop: World, tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    with path.open("wb") as file:
-        file.truncate((1 << 30) + 1)
-    with loop.nothing_stored(), refused("invalid_json"):
-        loop.store.import_comments(MONA, path)
-    with loop.nothing_stored(), refused("invalid_json"):
-        loop.store.record_labels(MONA, path)
+def test_an_input_file_has_an_end(loop: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "input.json"
+    loop.hub.comment("101", "mona")
+    path.write_bytes(encode(loop.hub.log()))
+    for module in ("json_stream", "store.base"):
+        monkeypatch.setattr(f"learning_core.{module}.MAX_BYTES", path.stat().st_size - 1)
+    for read in (loop.store.import_comments, loop.store.record_labels):
+        with loop.nothing_stored(), refused("invalid_json") as caught:
+            read(MONA, path)
+        assert f"{path.stat().st_size - 1:,} bytes" in caught.value.message
+    monkeypatch.undo()
+    assert loop.store.import_comments(MONA, path)["imported"]["episodes"] == 1
 
 
 def test_an_import_needs_consent_to_review(world: World) -> None:

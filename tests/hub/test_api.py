@@ -191,7 +191,11 @@ def test_a_body_without_a_length_is_read_to_its_end(
     body = json.dumps({"comments": [make_item()]}).encode()
 
     def post_chunked() -> Any:
-        unmeasured = {"wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True, "CONTENT_LENGTH": ""}
+        unmeasured: dict[str, Any] = {
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.input_terminated": True,
+            "CONTENT_LENGTH": "",
+        }
         headers = {"Authorization": f"Bearer {source_token}", "Transfer-Encoding": "chunked"}
         return client.generic("POST", URL, body, "application/json", headers=headers, **unmeasured)
 

@@ -40,7 +40,9 @@ def _prepare_streams() -> bool:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
-    sys.stdin = sys.stdin or io.StringIO()
+    if sys.stdin is None:
+        sys.stdin = io.StringIO()
+        sys.stdin.close()
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):

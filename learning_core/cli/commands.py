@@ -332,6 +332,8 @@ def _verify(call: _Call) -> dict[str, Any]:
 
 
 def _read_text(name: str, stdin: TextIO) -> str:
+    if name == "-" and stdin.closed:
+        raise NotFound("Standard input is closed.")
     try:
         raw = stdin.read(MAX_TEXT + 1) if name == "-" else read_input(Path(name))
         text = raw if isinstance(raw, str) else raw.decode("utf-8")
@@ -339,6 +341,8 @@ def _read_text(name: str, stdin: TextIO) -> str:
         raise NotFound(f"Standard input cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise InvalidArgument(f"{name} is not UTF-8 text.") from None
+    if not _is_text(text):
+        raise InvalidArgument(f"{name} is not UTF-8 text.")
     if len(text) > MAX_TEXT:
         raise InvalidArgument(f"{name} has more than {MAX_TEXT:,} characters.")
     return text.strip()

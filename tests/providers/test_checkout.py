@@ -328,7 +328,8 @@ SHELL_CASES = {
     "closed output": ('"$0" doctor >&-', "storage_failed"),
     "full output": ('"$0" doctor >/dev/full', "storage_failed"),
     "full output, json": ('"$0" doctor --json >/dev/full', "storage_failed"),
-    "closed input": ('"$0" recall --task-file - <&-', ""),
+    "closed input": ('"$0" recall --task-file - <&-', "not_found"),
+    "no text as input": ("printf '\\xff' | LC_ALL=C \"$0\" recall --task-file -", "invalid_argument"),
     "endless input": ('"$0" recall --task-file - </dev/zero', "invalid_argument"),
     "no working directory": ('mkdir x; cd x; rmdir ../x; "$0" status', ""),
     "no working directory, named": (

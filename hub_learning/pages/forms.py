@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from learning_core.display import clean_field
+
 MAX_TEXT = 2000
 PURPOSES = {
     "review": ("Review", "Administrators see the comments as evidence, and the labeler reads them to find themes."),
@@ -31,9 +33,18 @@ class Choice:
     checked: bool
 
 
-def reason_field(label: str, missing: str, *, required: bool = True) -> forms.CharField:
+class VisibleText(forms.CharField):
+    """A text that a person can see. One of nothing but blank and invisible characters counts as empty."""
+
+    def to_python(self, value: Any) -> str:
+        """The text, or an empty one."""
+        text = str(super().to_python(value))
+        return text if clean_field(text).strip() else ""
+
+
+def reason_field(label: str, missing: str, *, required: bool = True) -> VisibleText:
     """A sentence that is kept beside the person's name."""
-    return forms.CharField(
+    return VisibleText(
         label=label,
         required=required,
         help_text="One sentence. It is kept beside your name.",
@@ -92,7 +103,7 @@ class EditForm(AcceptForm):
     """Accept another text."""
 
     decision = "edit"
-    text = forms.CharField(
+    text = VisibleText(
         label="The instruction, as agents will get it",
         max_length=MAX_TEXT,
         error_messages={"required": "Write the instruction that you accept."},

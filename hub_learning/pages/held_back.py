@@ -15,6 +15,7 @@ _REASONS = {
     "rejected": "rejected before, and nobody raised it anew",
     "retired": "retired, and nobody raised it anew",
     "below_threshold": "raised too rarely",
+    "category_off": "in a category that is switched off",
 }
 MOST = 40
 """Themes that are listed for one reason."""

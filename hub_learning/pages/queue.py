@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from hub_learning import stores
 from hub_learning.models import Comment, LearningRun, Step
-from hub_learning.pages.empty import describe_empty
+from hub_learning.pages.empty import Empty, describe_empty
 from hub_learning.pages.held_back import describe_held_back
 from hub_learning.pages.places import Place, at_repository
 from hub_learning.pages.rows import Filters, Queue, build_queue, build_row, choose_page
@@ -62,6 +62,12 @@ def show_queue(place: Place) -> HttpResponse:
             "prototype": place.prototype,
         }
         context["headline"], context["notices"] = "", []
+    elif not permitted:
+        context["empty"] = Empty(
+            "Nothing can be shown",
+            ("Nothing is lost: learnings are shown again when consent is given again.",),
+            "proposed",
+        )
     else:
         search = read_search(place)
         context["empty"] = describe_empty(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -80,7 +81,15 @@ def _consolidate(result: Mapping[str, Any]) -> list[str]:
     lines.insert(0, f"Stored {len(lines)} new or changed proposals.")
     if result["overBudget"]:
         lines.append(f"{result['overBudget']} more wait for the next run.")
-    held = [d for d in result["diagnostics"] if d["reason"] != "below_threshold"]
+    reasons = Counter(diagnostic["reason"] for diagnostic in result["diagnostics"])
+    if reasons["below_threshold"]:
+        lines.append(f"{reasons['below_threshold']} themes were raised too rarely; --json lists what each lacks.")
+    if reasons["category_off"]:
+        lines.append(
+            f"{reasons['category_off']} themes are of categories that are switched off; "
+            "consolidation.options.categories in config.json names those that are proposed."
+        )
+    held = [d for d in result["diagnostics"] if d["reason"] not in ("below_threshold", "category_off")]
     lines += [f"held back: {clean_field(d['theme'])}: {clean_field(d['detail'])} ({d['reason']})" for d in held]
     lines += [f"incomplete: no answer yet for {gap['from']} to {gap['to']}" for gap in result["missing"]]
     return lines

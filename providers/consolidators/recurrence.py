@@ -84,7 +84,11 @@ class RecurrenceConsolidator:
         proposals: list[dict[str, Any]] = []
         diagnostics: list[dict[str, Any]] = []
         for (category, theme), found in sorted(_group_themes(view.comments).items()):
-            if category not in self._thresholds.categories or not found.problems:
+            if not found.problems:
+                continue
+            if category not in self._thresholds.categories:
+                detail = f"the category {category} is not in consolidation.options.categories"
+                diagnostics.append({"category": category, "theme": theme, "reason": "category_off", "detail": detail})
                 continue
             known = memories.get((category, theme), [])
             hold = self._find_hold(found, known)

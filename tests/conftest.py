@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from ipaddress import ip_address
 from typing import Any
 
 import hypothesis
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 pytest_plugins = ["pytester"]
 
@@ -70,3 +72,16 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     fail_if_skipped(report)
     return report
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, one for all tests of a process: Playwright runs one event loop in a thread."""
+    # Django would take every query in that thread for one from a coroutine.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    found = [path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))]
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found[0] if found else None, args=flags)
+        yield chromium
+        chromium.close()

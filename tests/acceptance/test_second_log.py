@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.fixtures.logs.reading import BATCHES
 from tests.hub.processes import Hub, make_hub, running, wait_for
 
@@ -97,17 +96,16 @@ def running_hub(tmp_path: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def page(running_hub: Running) -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser: Browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        made = browser.new_page()
-        made.set_default_timeout(15_000)
-        made.goto(running_hub.link)
-        # The link asks first: only a click signs in where it does.
-        if made.get_by_role("button", name=re.compile("sign in", re.IGNORECASE)).count():
-            made.get_by_role("button", name=re.compile("sign in", re.IGNORECASE)).click()
-        yield made
-        browser.close()
+def page(browser: Browser, running_hub: Running) -> Iterator[Page]:
+    context = browser.new_context()
+    made = context.new_page()
+    made.set_default_timeout(15_000)
+    made.goto(running_hub.link)
+    # The link asks first: only a click signs in where it does.
+    if made.get_by_role("button", name=re.compile("sign in", re.IGNORECASE)).count():
+        made.get_by_role("button", name=re.compile("sign in", re.IGNORECASE)).click()
+    yield made
+    context.close()
 
 
 def test_what_the_page_promises_is_what_the_agent_gets(running_hub: Running, page: Page) -> None:

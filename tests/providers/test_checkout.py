@@ -137,7 +137,8 @@ def test_data_never_lies_among_the_files_of_git(checkout: Path, directory: str) 
 def test_a_checkouts_own_store_lies_in_it(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(UnsafeStorage):
         CheckoutHost(checkout).open_workspace(None, str(tmp_path / "store"))
-    assert CheckoutHost(checkout).open_workspace("github.com/acme/site", str(tmp_path / "store"))
+    other = CheckoutHost(checkout).open_workspace("github.com/acme/site", str(tmp_path / "store"))
+    assert other.scope == "github.com/acme/site"
 
 
 def test_every_file_of_the_store_must_be_ignored(checkout: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
@@ -328,6 +329,35 @@ def test_a_failure_keeps_its_code_and_never_its_text(
     assert "builtins.ValueError" in caplog.text
     assert SENTINEL not in caplog.text
     assert SENTINEL not in json.dumps(list(LearningRun.objects.values()), default=str)
+
+
+@pytest.mark.parametrize("kind", list(Step.Kind.values))
+def test_a_failure_in_any_step_leaves_no_text(
+    learned: Repository,
+    make_item: MakeItem,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+) -> None:
+    def fail(*_: Any) -> bool:
+        body = Comment.objects.exclude(body=None).values_list("body", flat=True)[0]
+        raise ValueError(f"{SENTINEL}: {body}") from RuntimeError(SENTINEL)
+
+    caplog.set_level("DEBUG")
+    item = make_item(body=SENTINEL)
+    send(learned, item)
+    if kind == Step.Kind.REDACT:
+        send(learned, make_item(body=SENTINEL), item | {"body": None, "deletedAt": LATER, "deletedBy": item["author"]})
+    monkeypatch.setitem(jobs.STEPS, kind, fail)
+    run(learned)
+    failed = LearningRun.objects.get(kind=kind, state=LearningRun.State.FAILED)
+    assert failed.error_code == "internal_error"
+    assert Comment.objects.filter(body=SENTINEL).exists(), "the search finds what is there"
+    kept = (LearningRun.objects, Step.objects, SecurityAuditEntry.objects, Session.objects)
+    rows = json.dumps([list(manager.values()) for manager in kept], default=str)
+    assert SENTINEL not in rows
+    assert SENTINEL not in caplog.text
+    assert "builtins.ValueError" in caplog.text
 
 
 def test_a_job_never_raises(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,7 +137,9 @@ def _reference(reference: Mapping[str, Any]) -> str:
     who = clean_field(comment["author"].get("login") or comment["author"].get("id") or "unknown")
     pin = reference["pin"]
     where = f"{clean_field(pin['prototypeId'])} build {pin['build']['number']}"
-    return f"{who}, {where}, {reference['writtenAt'][:10]}: {quote_text(comment['body'])}"
+    why = "; ".join(clean_field(label["explanation"]) for label in reference["labels"] if label.get("explanation"))
+    noted = f"  ({why})" if why else ""
+    return f"{who}, {where}, {reference['writtenAt'][:10]}: {quote_text(comment['body'])}{noted}"
 
 
 def _redact(result: Mapping[str, Any]) -> list[str]:

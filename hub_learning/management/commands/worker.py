@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from redis import RedisError
 
 from hub_learning.worker import make_worker
 
@@ -19,4 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **__: Any) -> None:
         connections.close_all()
-        make_worker().work(logging_level=logging.getLevelName(logging.WARNING))
+        try:
+            make_worker().work(logging_level=logging.getLevelName(logging.WARNING))
+        except RedisError as error:
+            raise CommandError(f"The worker lost Redis or Valkey ({type(error).__name__}).") from None

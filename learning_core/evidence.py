@@ -62,10 +62,6 @@ class Thread:
         """What a comment says now, or None: unknown, deleted, or its text removed."""
         return next((version for version in reversed(self.comments.get(comment_id, [])) if version.current), None)
 
-    def is_deleted(self, comment_id: str) -> bool:
-        """Whether the comment was deleted at its source, which is final."""
-        return any(version.retraction == "deleted" for version in self.comments.get(comment_id, []))
-
     def find_refusal(
         self, event_id: str, purpose: str, policy: Policy, withheld: frozenset[str] = frozenset()
     ) -> str | None:

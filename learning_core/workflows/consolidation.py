@@ -17,8 +17,8 @@ from learning_core.errors import InvalidRecord, LearningError
 from learning_core.evidence import Memory, Standing, Thread, cited_references, effective_labels, find_reference_fault
 from learning_core.identifiers import Principal, memory_id
 from learning_core.identity import reviewer_of
-from learning_core.lifecycle import derive_confidence, next_proposal
-from learning_core.plugins import EvidenceView, ViewComment, ViewLabel, ViewMemory, count_support
+from learning_core.lifecycle import count_cited, derive_confidence, next_proposal
+from learning_core.plugins import EvidenceView, ViewComment, ViewLabel, ViewMemory
 from learning_core.policy import Policy
 from learning_core.provider import Head
 from learning_core.records import CheckedRecord, check_valid
@@ -106,17 +106,14 @@ def find_proposal_fault(
         check_valid("memory-proposal", dict(proposal))
     except LearningError as error:
         return "invalid_proposal", error.message
-    seen = {comment.event_id: comment for comment in view.comments}
+    seen = {comment.event_id for comment in view.comments}
     for reference in (*proposal["evidence"], *proposal["counterevidence"]):
         fault = find_reference_fault(reference, threads.get(reference["episodeId"]))
         if fault is not None:
             return "forged_evidence", f"A reference is refused: {fault}."
         if reference["eventIds"][0] not in seen:
             return "evidence_unavailable", "A reference cites a comment that the view did not show."
-    support, dissent = (
-        count_support([seen[reference["eventIds"][0]] for reference in proposal[side]])
-        for side in ("evidence", "counterevidence")
-    )
+    support, dissent = count_cited(proposal["evidence"]), count_cited(proposal["counterevidence"])
     if (support, dissent) != (proposal["support"], proposal["dissent"]):
         return "wrong_counts", "Support and dissent are not those of what the proposal cites."
     if proposal["confidence"] != derive_confidence(support, dissent):

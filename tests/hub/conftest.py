@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from hub_learning.actions import do_add_grant, do_add_repository, do_choose_labe
 from hub_learning.models import ApiToken, Repository
 from hub_learning.sign_in import issue_local_link, local_administrator
 from learning_core.identifiers import Principal
+from tests.hub.processes import Agent, Hub, make_hub
 
 Item = dict[str, Any]
 MakeItem = Callable[..., Item]
@@ -92,3 +93,18 @@ def make_item() -> MakeItem:
         } | members
 
     return make
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    """Where a Hub of real processes may run."""
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def agent(hub: Hub) -> Iterator[Agent]:
+    """Speaks for a review tool and the administrator of that Hub, which has one repository."""
+    agent = Agent(hub)
+    agent.ask("set_up")
+    yield agent
+    agent.close()

@@ -19,23 +19,10 @@ from redis import Redis
 
 from hub_learning.supervisor import valkey_command
 from tests.hub.conftest import Item, MakeItem
-from tests.hub.processes import MANAGE, Agent, Hub, make_hub, wait_for
+from tests.hub.processes import MANAGE, Agent, Hub, wait_for
 
 KILLS = int(os.environ.get("KILL_ROUNDS", "12"))
 SEED = int(os.environ.get("KILL_SEED", "7"))
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def agent(hub: Hub) -> Iterator[Agent]:
-    agent = Agent(hub)
-    agent.ask("set_up")
-    yield agent
-    agent.close()
 
 
 @pytest.fixture

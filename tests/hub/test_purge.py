@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,23 +10,10 @@ from django.db import connection
 
 from hub_learning.environment import read_database
 from tests.hub.conftest import MakeItem
-from tests.hub.processes import Agent, Hub, make_hub
+from tests.hub.processes import Agent, Hub
 from tests.hub.test_intake import LATER
 
 SENTINEL = "quixotic-zebra-7731"
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def agent(hub: Hub) -> Iterator[Agent]:
-    agent = Agent(hub)
-    agent.ask("set_up")
-    yield agent
-    agent.close()
 
 
 def marks(hub: Hub) -> int:
